@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The vocabulary, the decisions and the steps of Gleaner.
+//!
+//! This crate promises that each job which the platform finished ends in exactly one terminal
+//! state, that a result appears once, and that a paid call is made once per decision. It knows
+//! no cloud service, no HTTP client, no database, no environment and no clock: those are
+//! [`ports`], and time and chance come in through them.
+
+pub mod entry;
+pub mod envelope;
+pub mod intent;
+pub mod job;
+pub mod limits;
+pub mod place;
+pub mod ports;
+pub mod post;
+pub mod request;
+pub mod run;
+pub mod signature;
+pub mod task;
+pub mod time;

@@ -1,0 +1,216 @@
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use super::PortError;
+use crate::entry::{Entry, Seen, StateName};
+use crate::intent::Intent;
+use crate::job::{JobKey, Kind};
+use crate::time::Timestamp;
+
+/// The whole ledger: the sum of its narrow parts.
+pub trait Ledger: Entries + Due + Intents + Control + Inspection {}
+
+impl<T: Entries + Due + Intents + Control + Inspection> Ledger for T {}
+
+/// Rows of jobs, read and written one at a time.
+#[async_trait]
+pub trait Entries: Send + Sync {
+    /// Reads a row, consistently. Expired rows that still exist are returned.
+    ///
+    /// # Errors
+    /// `Corrupt` names the key of a row that does not decode; otherwise transient or `Denied`.
+    async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError>;
+
+    /// Writes a row if the one there is as expected.
+    ///
+    /// # Contract
+    /// One atomic, durable, conditional write of the whole row. A second identical call finds
+    /// the first one's row and reports a conflict with it. When the answer is lost the row may
+    /// be written. A row is at most 400 kB as JSON (the item limit of DynamoDB).
+    ///
+    /// # Errors
+    /// `Invalid` for a row over the limit; otherwise transient, `Denied` or `Corrupt`.
+    async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError>;
+}
+
+/// What a write expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// No row, or one that expired before this instant.
+    Absent(Timestamp),
+    /// The row as it was read.
+    As(Seen),
+}
+
+/// The outcome of a conditional write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// The row is written.
+    Done,
+    /// The condition failed; this is the row as it is, if there is one.
+    Conflict(Option<Box<Entry>>),
+}
+
+/// Rows that somebody must look at.
+#[async_trait]
+pub trait Due: Send + Sync {
+    /// Lists rows with `due_at` up to `now`, oldest first, after `after`.
+    ///
+    /// The list may lag behind the rows: read a row again before acting on it.
+    ///
+    /// # Errors
+    /// Transient or `Denied`. A row that does not decode is left out and counted.
+    async fn list_due(
+        &self,
+        now: Timestamp,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Entry>, PortError>;
+
+    /// Lists open intents with `due_at` up to `now`, oldest first, after `after`.
+    ///
+    /// # Errors
+    /// As [`Due::list_due`].
+    async fn list_due_intents(
+        &self,
+        now: Timestamp,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Intent>, PortError>;
+}
+
+/// Intents: submissions before and after their POST.
+#[async_trait]
+pub trait Intents: Send + Sync {
+    /// Reads an intent, consistently.
+    ///
+    /// # Errors
+    /// `Corrupt` names the id; otherwise transient or `Denied`.
+    async fn load_intent(&self, id: &str) -> Result<Option<Intent>, PortError>;
+
+    /// Writes an intent if the one there is as expected; the contract of [`Entries::write`].
+    ///
+    /// # Errors
+    /// As [`Entries::write`].
+    async fn write_intent(
+        &self,
+        intent: &Intent,
+        expected: IntentExpected,
+    ) -> Result<IntentWritten, PortError>;
+
+    /// Whether a POST for this kind of job may have made a job that nobody has linked yet: an
+    /// open intent, or an entry that is being resubmitted.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError>;
+}
+
+/// What a write of an intent expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntentExpected {
+    /// No intent, or one that expired before this instant.
+    Absent(Timestamp),
+    /// The intent in this version.
+    Version(u64),
+}
+
+/// The outcome of a conditional write of an intent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntentWritten {
+    /// It is written.
+    Done,
+    /// The condition failed; this is the intent as it is, if there is one.
+    Conflict(Option<Box<Intent>>),
+}
+
+/// Small rows that steer all parts: pauses, spend, cursors.
+#[async_trait]
+pub trait Control: Send + Sync {
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// Transient, `Denied` or `Corrupt`.
+    async fn load_control(&self, name: &str) -> Result<Option<ControlRow>, PortError>;
+
+    /// Writes a row whose version is one above the one there (1 for a new row); `false` if the
+    /// one there is another. Atomic and durable; repeating it gives `false`.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    async fn write_control(&self, row: &ControlRow) -> Result<bool, PortError>;
+}
+
+/// One control row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlRow {
+    /// Its name, such as `pause/paying`.
+    pub name: String,
+    /// Counts its writes; starts at 1.
+    pub version: u64,
+    /// Its value as JSON.
+    pub value: String,
+}
+
+/// What a person asks the ledger.
+#[async_trait]
+pub trait Inspection: Send + Sync {
+    /// Lists rows in key order.
+    ///
+    /// # Errors
+    /// `Corrupt` names the key; otherwise transient or `Denied`.
+    async fn list_entries(
+        &self,
+        filter: &EntryFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Entry>, PortError>;
+
+    /// Counts rows by state, and dead ones by reason under `dead:<reason>`.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError>;
+
+    /// Counts intents by state.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    async fn count_intents(&self) -> Result<BTreeMap<String, u64>, PortError>;
+
+    /// Lists intents of a run (of all runs if `None`) in the order of run and position.
+    ///
+    /// # Errors
+    /// As [`Inspection::list_entries`].
+    async fn list_intents(
+        &self,
+        run: Option<&str>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Intent>, PortError>;
+}
+
+/// Which rows to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntryFilter {
+    /// In this state only.
+    pub state: Option<StateName>,
+    /// Of this kind only.
+    pub kind: Option<Kind>,
+}
+
+/// Where a listing goes on; opaque, made by the adapter that reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(pub String);
+
+/// One page of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` after the last.
+    pub next: Option<Cursor>,
+    /// Rows that did not decode and were left out.
+    pub unreadable: u32,
+}
