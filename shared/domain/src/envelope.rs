@@ -3,14 +3,14 @@
 //! One parser serves every stage, so two stages cannot disagree about a body. It keeps nothing
 //! but what the pointers name: a body of 32 MiB costs one pass and no copy.
 
-mod pointer;
+pub mod pointer;
 mod scan;
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub use self::pointer::{Pointer, PointerError, PointerList};
+use self::pointer::PointerList;
 use self::scan::Found;
 use crate::job::{JobId, JobIdError, Kind};
 

@@ -22,7 +22,9 @@ pub struct PointerList(Vec<Pointer>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PointerError {
     /// Not of the form that RFC 6901 asks for.
-    #[error("a JSON pointer begins with `/`, has 1 to 8 keys, and writes `~` as `~0` and `/` as `~1`")]
+    #[error(
+        "a JSON pointer begins with `/`, has 1 to 8 keys, and writes `~` as `~0` and `/` as `~1`"
+    )]
     Pointer,
     /// An empty or over-long list.
     #[error("list 1 to 8 JSON pointers")]

@@ -21,7 +21,9 @@ const FIELDS: usize = 4;
 pub(super) enum Found {
     Text(String),
     /// A text too long to be any id.
-    LongText { bytes: usize },
+    LongText {
+        bytes: usize,
+    },
     /// Not a text, or a text that is no valid Unicode.
     Other,
 }
@@ -63,14 +65,11 @@ pub(super) fn scan(
         .and_then(|()| json.end());
     if let Err(error) = outcome {
         // The root is the only value whose type can be wrong.
-        let other =
-            if error.is_data() { EnvelopeError::NotObject } else { EnvelopeError::NotJson };
+        let other = if error.is_data() { EnvelopeError::NotObject } else { EnvelopeError::NotJson };
         return Err(findings.fault.get().unwrap_or(other));
     }
     let mut found = findings.found.into_inner().into_iter();
-    Ok(fields.map(|list| {
-        found.by_ref().take(list.pointers().len()).fold(None, |first, next| first.or(next))
-    }))
+    Ok(fields.map(|list| found.by_ref().take(list.pointers().len()).fold(None, Option::or)))
 }
 
 /// Counts brackets outside strings, so that nesting is bounded in ignored fields too: the parser
@@ -202,7 +201,12 @@ impl<'p> Visitor<'_> for Key<'p> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(self.paths.iter().filter_map(|path| path.keys.first()).find(|key| *key == text).map(String::as_str))
+        Ok(self
+            .paths
+            .iter()
+            .filter_map(|path| path.keys.first())
+            .find(|key| *key == text)
+            .map(String::as_str))
     }
 }
 

@@ -156,7 +156,12 @@ impl Verifier {
 
     /// Gathers what may be logged about a delivery. Hashes the body: for logs that are rate
     /// limited, not for every refusal.
-    pub fn diagnose(&self, code: &'static str, headers: &dyn Headers, raw_body: &[u8]) -> Diagnostics {
+    pub fn diagnose(
+        &self,
+        code: &'static str,
+        headers: &dyn Headers,
+        raw_body: &[u8],
+    ) -> Diagnostics {
         let lengths = self
             .scheme
             .headers

@@ -305,10 +305,14 @@ pub enum SchemeError {
     #[error("list at least one key treatment and no treatment twice")]
     Keys,
     /// A prefix, key or version that cannot occur.
-    #[error("prefixes, keys and versions must be 1 to 64 visible ASCII characters that do not separate entries")]
+    #[error(
+        "prefixes, keys and versions must be 1 to 64 visible ASCII characters that do not separate entries"
+    )]
     Word,
     /// The timestamp's rule and the signed content disagree.
-    #[error("`timestamp` must be given exactly if `signed` names it: an unsigned timestamp proves nothing")]
+    #[error(
+        "`timestamp` must be given exactly if `signed` names it: an unsigned timestamp proves nothing"
+    )]
     Timestamp,
     /// The id's source and the signed content disagree.
     #[error("`id` must be given exactly if `signed` names it")]
@@ -421,7 +425,11 @@ fn checked_headers(headers: Vec<HeaderName>) -> Result<Vec<HeaderName>, SchemeEr
 }
 
 fn is_unique_list<T: PartialEq>(list: &[T]) -> bool {
-    !list.is_empty() && list.iter().enumerate().all(|(at, item)| !list.iter().take(at).any(|other| other == item))
+    !list.is_empty()
+        && list
+            .iter()
+            .enumerate()
+            .all(|(at, item)| !list.iter().take(at).any(|other| other == item))
 }
 
 fn check_grammar(grammar: &Grammar) -> Result<(), SchemeError> {

@@ -67,7 +67,9 @@ pub enum SecretError {
     #[error("the signing secret is longer than 4096 bytes")]
     TooLong,
     /// Line breaks, NUL or a byte order mark inside: two values, or a damaged one.
-    #[error("the signing secret contains control characters or a byte order mark; store one value without line breaks")]
+    #[error(
+        "the signing secret contains control characters or a byte order mark; store one value without line breaks"
+    )]
     Control,
     /// Reads like JSON but is none of the documented forms.
     #[error(

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::scheme::{Content, Grammar, HmacMode, Mode, PrefixMatching, Scheme, Source, TimestampUnit};
+use super::scheme::{
+    Content, Grammar, HmacMode, Mode, PrefixMatching, Scheme, Source, TimestampUnit,
+};
 use super::secret::Secret;
 use super::{finish, keyed};
 
@@ -13,7 +15,9 @@ pub enum SignError {
     #[error("the signing secret does not fit the scheme's key treatment")]
     Key,
     /// The scheme signs an id, and the given one cannot be signed.
-    #[error("the scheme signs an id: give one of 1 to 256 visible ASCII characters without a full stop")]
+    #[error(
+        "the scheme signs an id: give one of 1 to 256 visible ASCII characters without a full stop"
+    )]
     Id,
 }
 

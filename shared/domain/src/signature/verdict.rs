@@ -60,7 +60,9 @@ pub enum Unconfigured {
     #[error("more than 30 signing secrets are configured; remove retired ones")]
     TooManySecrets,
     /// A secret makes no key under the scheme, and no other secret matched.
-    #[error("a signing secret does not fit the scheme's key treatment; store it as the sender shows it")]
+    #[error(
+        "a signing secret does not fit the scheme's key treatment; store it as the sender shows it"
+    )]
     UnusableSecret,
 }
 
