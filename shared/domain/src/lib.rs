@@ -10,6 +10,7 @@ pub mod envelope;
 pub mod intent;
 pub mod job;
 pub mod limits;
+pub mod object;
 pub mod place;
 pub mod ports;
 pub mod post;
@@ -17,4 +18,6 @@ pub mod request;
 pub mod run;
 pub mod signature;
 pub mod task;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod time;

@@ -1,0 +1,25 @@
+//! Ports in memory for tests: strict where a real service is strict, and deterministic.
+//!
+//! They keep what they are given in encoded form, as the real adapters do, so that a value that
+//! does not survive encoding is noticed in the first test that uses it.
+
+mod clock;
+mod jobs;
+mod ledger;
+mod queue;
+mod random;
+mod results;
+
+pub use clock::ManualClock;
+pub use jobs::{Call, ScriptedJobs, ScriptedSubmit, extract_answer, parent_answer};
+pub use ledger::MemoryLedger;
+pub use queue::MemoryQueue;
+pub use random::SeededRandom;
+pub use results::MemoryResults;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The guarded value, also after a test panicked while it held the guard.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
