@@ -77,7 +77,7 @@ pub enum EventType {
     /// A crawl settled.
     CrawlCompleted,
     /// Any other type; at most 64 characters, control characters replaced. Empty if the body has
-    /// none.
+    /// none, or none that is a string of reasonable length.
     Unknown(String),
 }
 

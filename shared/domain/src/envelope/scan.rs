@@ -20,7 +20,7 @@ const FIELDS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Text(String),
-    /// A text too long to be any id.
+    /// A text too long to be any id; its length as written, escapes not undone.
     LongText {
         bytes: usize,
     },

@@ -5,10 +5,10 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use jiff::Timestamp;
 
 use super::Headers;
-use super::scheme::{
-    Content, Encoding, Grammar, HeaderName, HmacMode, PrefixMatching, Scheme, Source,
-    TimestampRule, TimestampUnit,
+use super::dimension::{
+    Encoding, Grammar, HeaderName, PrefixMatching, Source, TimestampRule, TimestampUnit,
 };
+use super::scheme::{Content, HmacMode, Scheme};
 use super::verdict::Reason;
 
 /// Longest header value looked at, in bytes: 8 KiB, what HTTP servers commonly allow for a line.

@@ -4,6 +4,7 @@
 //! refused before anything is hashed, each distinct key hashes the body at most once, and the
 //! bytes to be parsed are returned together with the verdict.
 
+pub mod dimension;
 pub mod header;
 pub mod inflate;
 pub mod preset;
@@ -20,9 +21,10 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq as _};
 
+use self::dimension::{BodyForm, KeyTreatment};
 use self::header::{Claimed, Digest, SIGNATURES_MAX};
 use self::inflate::{Coding, inflate};
-use self::scheme::{BodyForm, KeyTreatment, Mode, Scheme};
+use self::scheme::{Mode, Scheme};
 use self::secret::Secret;
 use self::verdict::{Diagnostics, Reason, Unconfigured, Verdict, Verified};
 

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::scheme::{
-    BodyForm, Encoding, Grammar, HeaderName, HmacConfig, KeyTreatment, KeyValue, Prefix,
-    PrefixMatching, PresetConfig, Scheme, SchemeConfig, SchemeError, SignedContent, Source,
-    StaticConfig, TimestampRule, TimestampUnit, Versioned,
+use super::dimension::{
+    BodyForm, Encoding, Grammar, HeaderName, KeyTreatment, KeyValue, Prefix, PrefixMatching,
+    SignedContent, Source, TimestampRule, TimestampUnit, Versioned,
 };
+use super::scheme::{HmacConfig, PresetConfig, Scheme, SchemeConfig, SchemeError, StaticConfig};
 
 /// Tolerance of the timestamped presets, in seconds: what the senders' own libraries use.
 const TOLERANCE_SECS: u32 = 300;

@@ -8,8 +8,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
+use super::dimension::KeyTreatment;
 use super::preset::SECRET_PREFIX;
-use super::scheme::KeyTreatment;
 
 /// Longest accepted secret, in bytes. Platforms issue well under 100.
 pub const SECRET_BYTES_MAX: usize = 4096;

@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::scheme::{
-    Content, Grammar, HmacMode, Mode, PrefixMatching, Scheme, Source, TimestampUnit,
-};
+use super::dimension::{Grammar, PrefixMatching, Source, TimestampUnit};
+use super::scheme::{Content, HmacMode, Mode, Scheme};
 use super::secret::Secret;
 use super::{finish, keyed};
 
