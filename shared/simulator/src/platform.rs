@@ -1,0 +1,350 @@
+//! The platform without its network: one account, its jobs, webhooks and books.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::children::{Children, Shape, fanout};
+use crate::config::Config;
+use crate::content::Corpus;
+use crate::counters::Counters;
+use crate::deliveries::{Attempt, AttemptId, PendingAttempt};
+use crate::dice::{Dice, Key};
+use crate::fate::{Fate, Rules};
+use crate::faults::Faults;
+use crate::job::{DeliveryBook, Job, Kind, Options, Progress, Work};
+use crate::moment::Moment;
+use crate::statistics::Statistics;
+use crate::webhooks::Webhook;
+
+/// Most GETs whose times a job's book lists; later ones are counted.
+const GETS_LISTED_MAX: usize = 64;
+
+/// Most pages of a crawl whose URL does not say how many it has.
+const CRAWL_PAGES_DRAWN_MAX: usize = 60;
+
+/// A simulated platform with one account.
+///
+/// All methods take the moment of the call; earlier moments than the latest seen count as the
+/// latest. The same seed and the same calls at the same moments give the same books.
+#[derive(Debug)]
+pub struct Platform {
+    pub(crate) config: Config,
+    pub(crate) corpus: Corpus,
+    pub(crate) dice: Dice,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) now: Moment,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) by_id: BTreeMap<Box<str>, u32>,
+    pub(crate) by_kind: BTreeMap<Kind, Vec<u32>>,
+    pub(crate) webhooks: Vec<Webhook>,
+    pub(crate) pending: BTreeMap<AttemptId, PendingAttempt>,
+    pub(crate) outbox: Vec<Attempt>,
+    pub(crate) attempts_made: u64,
+    pub(crate) slots_in_use: u32,
+    pub(crate) counters: Counters,
+    pub(crate) statistics: Statistics,
+    submissions: BTreeMap<Key, u32>,
+    requests: BTreeMap<Key, u32>,
+    agenda: BTreeMap<(Moment, u64), Todo>,
+    agenda_entries: u64,
+}
+
+/// Something that happens by itself at a certain moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Todo {
+    /// The job reaches a terminal status.
+    End(u32),
+    /// Nothing of the job changes any more.
+    Settle(u32),
+    /// The job's slot is taken back.
+    ExpireLease(u32),
+    /// The attempt is due.
+    Send(AttemptId),
+}
+
+impl Platform {
+    /// Makes a platform; `corpus` holds what the configured folder contains.
+    pub fn new(config: Config, corpus: Corpus) -> Self {
+        let dice = Dice::new(config.seed);
+        Self {
+            rules: Arc::new(rules(&config, dice)),
+            config,
+            corpus,
+            dice,
+            now: Moment::default(),
+            jobs: Vec::new(),
+            by_id: BTreeMap::new(),
+            by_kind: BTreeMap::new(),
+            webhooks: Vec::new(),
+            pending: BTreeMap::new(),
+            outbox: Vec::new(),
+            attempts_made: 0,
+            slots_in_use: 0,
+            counters: Counters::default(),
+            statistics: Statistics::default(),
+            submissions: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            agenda: BTreeMap::new(),
+            agenda_entries: 0,
+        }
+    }
+
+    /// Returns the faults in force.
+    pub fn faults(&self) -> &Faults {
+        &self.config.faults
+    }
+
+    /// Switches the faults; jobs accepted before keep their fate.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.config.faults = faults;
+        self.rules = Arc::new(rules(&self.config, self.dice));
+    }
+
+    /// Moves the platform to `now` and takes the webhook attempts that have become due.
+    pub fn advance(&mut self, now: Moment) -> Vec<Attempt> {
+        self.roll(now);
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// Returns when something will next happen by itself.
+    pub fn next_due(&self) -> Option<Moment> {
+        self.agenda.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Lets everything happen that is due by `now`.
+    pub(crate) fn roll(&mut self, now: Moment) {
+        while let Some(entry) = self.agenda.first_entry()
+            && entry.key().0 <= now
+        {
+            let ((at, _), todo) = entry.remove_entry();
+            self.now = self.now.max(at);
+            match todo {
+                Todo::End(job) => self.end(job),
+                Todo::Settle(job) => self.settle(job),
+                Todo::ExpireLease(job) => self.release_slot(job),
+                Todo::Send(attempt) => {
+                    let due = self.due_attempt(attempt);
+                    self.outbox.extend(due);
+                }
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    pub(crate) fn schedule(&mut self, at: Moment, todo: Todo) {
+        if at < Moment::NEVER {
+            self.agenda.insert((at, self.agenda_entries), todo);
+            self.agenda_entries += 1;
+        }
+    }
+
+    pub(crate) fn job(&self, ordinal: u32) -> Option<&Job> {
+        self.jobs.get(usize::try_from(ordinal).ok()?)
+    }
+
+    pub(crate) fn job_mut(&mut self, ordinal: u32) -> Option<&mut Job> {
+        self.jobs.get_mut(usize::try_from(ordinal).ok()?)
+    }
+
+    /// Finds a job of a kind by its id, in either case.
+    pub(crate) fn find(&self, kind: Kind, id: &str) -> Option<&Job> {
+        let ordinal = self.by_id.get(id.to_ascii_lowercase().as_str())?;
+        self.job(*ordinal).filter(|job| job.kind() == kind)
+    }
+
+    /// Numbers a request among its equals, so that a repeated one draws new faults.
+    pub(crate) fn request_key(&mut self, request: Key) -> Key {
+        let count = self.requests.entry(request).or_default();
+        *count += 1;
+        request.child(u64::from(*count))
+    }
+
+    /// Numbers a submission among its equals, so that a repeated one draws a new fate.
+    pub(crate) fn submission_key(&mut self, submission: Key) -> Key {
+        let count = self.submissions.entry(submission).or_default();
+        *count += 1;
+        submission.child(u64::from(*count))
+    }
+
+    /// Accepts an extraction.
+    pub(crate) fn accept_extract(&mut self, url: String, options: Options) -> u32 {
+        let key = self.submission_key(Key::of(b"extract").with(Key::of(url.as_bytes())));
+        let span = self.rules.span(key, self.now, true);
+        self.accept(key, options, Work::Extract { url: url.into(), span }, None)
+    }
+
+    /// Accepts a batch of valid URLs with their places in the request.
+    pub(crate) fn accept_batch(
+        &mut self,
+        urls: Vec<(u32, Box<str>)>,
+        invalid: Vec<Box<str>>,
+        options: Options,
+    ) -> u32 {
+        let list =
+            urls.iter().fold(Key::of(b"batch"), |key, (_, url)| key.with(Key::of(url.as_bytes())));
+        let key = self.submission_key(list);
+        let count = u32::try_from(urls.len()).unwrap_or(u32::MAX);
+        let (children, cancelled_at) = self.plan_children(key, count, Shape::List);
+        let work = Work::Batch { urls: urls.into(), invalid: invalid.into(), children };
+        self.accept(key, options, work, cancelled_at)
+    }
+
+    /// Accepts a crawl.
+    pub(crate) fn accept_crawl(
+        &mut self,
+        url: String,
+        depth: u32,
+        limit: u32,
+        options: Options,
+    ) -> u32 {
+        let key = self.submission_key(Key::of(b"crawl").with(Key::of(url.as_bytes())));
+        let drawn = self.dice.index("pages", Key::of(url.as_bytes()), CRAWL_PAGES_DRAWN_MAX);
+        let pages = pages_in_query(&url).unwrap_or(u32::try_from(drawn).unwrap_or(0) + 1);
+        let count = if depth == 1 { 1 } else { pages.clamp(1, limit) };
+        let shape = Shape::Tree { fanout: fanout(count, depth) };
+        let (children, cancelled_at) = self.plan_children(key, count, shape);
+        self.accept(key, options, Work::Crawl { url: url.into(), limit, children }, cancelled_at)
+    }
+
+    /// Lays out the children of a parent and whether the platform will cancel it by itself.
+    fn plan_children(&self, key: Key, count: u32, shape: Shape) -> (Children, Option<Moment>) {
+        let rules = &self.rules;
+        let fate = rules.fate(key.with(Key::of(b"parent")), true);
+        let never_settles = fate == Fate::NeverSettles;
+        let mut children = Children::plan(key, rules, self.now, count, shape, never_settles);
+        if fate != Fate::Cancelled {
+            return (children, None);
+        }
+        let whole = children.ends.since(self.now);
+        let at = self.now.plus(whole.mul_f64(self.dice.unit("cancelled_at", key)));
+        if at >= children.ends {
+            return (children, None);
+        }
+        children.cancel(key, rules, at);
+        (children, Some(at))
+    }
+
+    fn accept(
+        &mut self,
+        key: Key,
+        options: Options,
+        work: Work,
+        cancelled_at: Option<Moment>,
+    ) -> u32 {
+        let ordinal = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
+        let id: Box<str> = self.dice.uuid("job", key).into();
+        let shared = self.jobs.last().filter(|last| *last.options == options);
+        let options = shared.map_or_else(|| Arc::new(options), |last| Arc::clone(&last.options));
+        let job = Job {
+            ordinal,
+            id: id.clone(),
+            key,
+            created_at: self.now,
+            options,
+            rules: Arc::clone(&self.rules),
+            work,
+            cancelled_at,
+            answer_lost: false,
+            progress: Progress::Open,
+            holds_slot: true,
+            deliveries: DeliveryBook::default(),
+            gets: Vec::new(),
+            gets_unlisted: 0,
+        };
+        self.slots_in_use += 1;
+        self.by_id.insert(id, ordinal);
+        self.by_kind.entry(job.kind()).or_default().push(ordinal);
+        self.schedule(job.ends_at(), Todo::End(ordinal));
+        self.schedule(job.settled_at(), Todo::Settle(ordinal));
+        if job.ends_at() == Moment::NEVER {
+            let lease = self.config.scaled(self.config.work_lease_secs);
+            self.schedule(self.now.plus(lease), Todo::ExpireLease(ordinal));
+        }
+        self.jobs.push(job);
+        ordinal
+    }
+
+    /// Cancels a batch or crawl; `None` if its status is terminal already.
+    pub(crate) fn cancel(&mut self, ordinal: u32) -> Option<u32> {
+        let now = self.now;
+        let job = self.job_mut(ordinal)?;
+        if job.status(now).is_terminal() {
+            return None;
+        }
+        let (key, rules) = (job.key, Arc::clone(&job.rules));
+        if let Work::Batch { children, .. } | Work::Crawl { children, .. } = &mut job.work {
+            children.cancel(key, &rules, now);
+        }
+        job.cancelled_at = Some(now);
+        let settles = job.settled_at();
+        let in_flight = job.tally(now).pending;
+        self.schedule(now, Todo::End(ordinal));
+        self.schedule(settles, Todo::Settle(ordinal));
+        Some(in_flight)
+    }
+
+    /// Notes that a job was read.
+    pub(crate) fn note_get(&mut self, ordinal: u32) {
+        let now = self.now;
+        let Some(job) = self.job_mut(ordinal) else { return };
+        if job.gets.len() < GETS_LISTED_MAX {
+            job.gets.push(now);
+        } else {
+            job.gets_unlisted += 1;
+        }
+    }
+
+    fn end(&mut self, ordinal: u32) {
+        let now = self.now;
+        let Some(job) = self.job_mut(ordinal) else { return };
+        // A cancellation moves the end forward; the entry for the old end comes later.
+        if job.progress >= Progress::Ended || now < job.ends_at() {
+            return;
+        }
+        job.progress = Progress::Ended;
+        self.release_slot(ordinal);
+        self.announce(ordinal);
+    }
+
+    fn settle(&mut self, ordinal: u32) {
+        let now = self.now;
+        let Some(job) = self.job_mut(ordinal) else { return };
+        if job.progress >= Progress::Settled || now < job.settled_at() {
+            return;
+        }
+        job.progress = Progress::Settled;
+        let tally = job.tally(now);
+        let took = job.ends_at().since(job.created_at);
+        self.statistics.add(now, tally.completed, tally.failed, took);
+    }
+
+    fn release_slot(&mut self, ordinal: u32) {
+        let Some(job) = self.job_mut(ordinal) else { return };
+        if std::mem::take(&mut job.holds_slot) {
+            self.slots_in_use = self.slots_in_use.saturating_sub(1);
+        }
+    }
+
+    /// Returns how long an accepted job is missing from the lists.
+    pub(crate) fn list_lag(&self) -> Duration {
+        self.config.scaled(self.config.list_lag_secs)
+    }
+}
+
+fn rules(config: &Config, dice: Dice) -> Rules {
+    Rules {
+        dice,
+        faults: config.faults.jobs.clone(),
+        median: config.scaled(config.job_median_secs),
+        sigma: config.job_sigma,
+        settle: config.scaled(config.settle_secs),
+        result_bytes: config.result_bytes,
+    }
+}
+
+/// Reads `pages=N` from a seed URL, by which a test says how large the site is.
+fn pages_in_query(url: &str) -> Option<u32> {
+    let url = url::Url::parse(url).ok()?;
+    url.query_pairs().find(|(name, _)| name == "pages").and_then(|(_, value)| value.parse().ok())
+}
