@@ -5,19 +5,35 @@
 //! no cloud service, no HTTP client, no database, no environment and no clock: those are
 //! [`ports`], and time and chance come in through them.
 
+pub mod adopt;
+pub mod announce;
+pub mod backoff;
+pub mod content;
 pub mod entry;
 pub mod envelope;
 pub mod intent;
 pub mod job;
+pub mod keyring;
 pub mod limits;
+pub mod looks;
 pub mod object;
+pub mod pause;
 pub mod place;
+pub mod poll;
 pub mod ports;
 pub mod post;
+pub mod receive;
 pub mod request;
 pub mod run;
 pub mod signature;
+pub mod spend;
+pub mod steps;
+pub mod submit;
+pub mod sweep;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
+pub mod update;
+pub mod within;
+pub mod work;

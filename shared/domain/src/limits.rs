@@ -11,7 +11,7 @@ pub const HISTORY_MAX: usize = 32;
 /// Tries of one conditional write against a row that others change meanwhile.
 pub const WRITE_CONFLICTS_MAX: u32 = 8;
 /// Longest delay of a queue message. Source: Amazon SQS, `DelaySeconds` at most 900.
-pub const QUEUE_DELAY_MAX: Duration = Duration::from_secs(900);
+pub const QUEUE_DELAY_MAX: Duration = Duration::from_mins(15);
 /// Largest page of a job list. Source: docs/contract.md, "Paging".
 pub const LIST_PAGE_MAX: u32 = 100;
 /// Largest page of a batch's or crawl's results. Source: docs/contract.md, "Paging".
@@ -92,12 +92,10 @@ pub struct Limits {
     pub secret_max_age: Duration,
     /// Most tokens spent on submissions a day; `None` is without limit.
     pub spend_per_day: Option<u64>,
-    /// Whether failed jobs that no submission of ours is known for are resubmitted.
-    pub resubmit_unlinked: bool,
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3_600);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
 
 impl Default for Limits {
     fn default() -> Self {
@@ -129,7 +127,6 @@ impl Default for Limits {
             secret_cooldown: Duration::from_secs(10),
             secret_max_age: 5 * MINUTE,
             spend_per_day: None,
-            resubmit_unlinked: false,
         }
     }
 }

@@ -11,6 +11,7 @@ mod ledger;
 mod queue;
 mod random;
 mod results;
+mod secrets;
 
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
@@ -25,3 +26,4 @@ pub use ledger::{
 pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;
 pub use results::{PutOutcome, Results};
+pub use secrets::SecretSource;

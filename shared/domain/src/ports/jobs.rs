@@ -178,8 +178,7 @@ pub struct Listed {
 }
 
 /// Trouble of a call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.describe())]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// What to do about it.
     pub kind: ApiErrorKind,
@@ -253,25 +252,28 @@ impl ApiError {
         let code = self.code.as_deref().unwrap_or(self.kind.as_str());
         JobError::new(code, &self.message, self.retryable.unwrap_or(false))
     }
+}
 
-    fn describe(&self) -> String {
-        let mut text = String::from("the API ");
+impl fmt::Display for ApiError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status {
-            Some(status) => text.push_str(&format!("answered {status}")),
-            None => text.push_str("gave no usable answer"),
+            Some(status) => write!(formatter, "the API answered {status}")?,
+            None => formatter.write_str("the API gave no usable answer")?,
         }
         if let Some(code) = &self.code {
-            text.push_str(&format!(" {code}"));
+            write!(formatter, " {code}")?;
         }
         if !self.message.is_empty() {
-            text.push_str(&format!(": {}", self.message));
+            write!(formatter, ": {}", self.message)?;
         }
         if let Some(id) = &self.correlation_id {
-            text.push_str(&format!(" (correlation id {id})"));
+            write!(formatter, " (correlation id {id})")?;
         }
-        text
+        Ok(())
     }
 }
+
+impl std::error::Error for ApiError {}
 
 /// Trouble of a paid POST.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

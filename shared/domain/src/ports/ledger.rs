@@ -27,7 +27,7 @@ pub trait Entries: Send + Sync {
     /// # Contract
     /// One atomic, durable, conditional write of the whole row. A second identical call finds
     /// the first one's row and reports a conflict with it. When the answer is lost the row may
-    /// be written. A row is at most 400 kB as JSON (the item limit of DynamoDB).
+    /// be written. A row is at most 400 kB as JSON (the item limit of Amazon `DynamoDB`).
     ///
     /// # Errors
     /// `Invalid` for a row over the limit; otherwise transient, `Denied` or `Corrupt`.

@@ -1,0 +1,97 @@
+//! Announcing: telling the ledger that a job has (probably) settled, and sending its task.
+
+use std::time::Duration;
+
+use crate::entry::{Announced, Announcement, Cause, Entry, StateName};
+use crate::job::JobKey;
+use crate::limits::Limits;
+use crate::ports::{Clock, Entries, PortError, Queue, Random};
+use crate::task::Task;
+use crate::update::{Changed, change};
+
+/// What announcing needs.
+#[derive(Clone, Copy)]
+pub struct AnnouncePorts<'a> {
+    /// The rows.
+    pub entries: &'a dyn Entries,
+    /// The way to the workers.
+    pub queue: &'a dyn Queue,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Chance.
+    pub random: &'a dyn Random,
+    /// The bounds.
+    pub limits: &'a Limits,
+}
+
+/// What an announcement found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnnounceOutcome {
+    /// The ledger did not know the job.
+    New,
+    /// The ledger knew it, and a task was sent.
+    Sent(StateName),
+    /// Nothing was to be done.
+    Known(StateName),
+}
+
+/// Writes the row, then sends the task. After `Ok` the job is owed durably.
+///
+/// If the task cannot be sent, the row is marked so (best effort) that the next announcement
+/// sends one at once, and the error is returned; the sweep would send one in any case.
+///
+/// # Errors
+/// Those of the ledger and the queue.
+pub async fn announce(
+    ports: AnnouncePorts<'_>,
+    key: &JobKey,
+    cause: Cause,
+    delivery_id: Option<&str>,
+) -> Result<AnnounceOutcome, PortError> {
+    let now = ports.clock.now();
+    let announcement = Announcement {
+        cause,
+        delivery_id: delivery_id.map(ToOwned::to_owned),
+        token: ports.random.token(),
+    };
+    let read = ports.entries.load(key).await?;
+    let before = read.as_ref().filter(|entry| !entry.is_expired(now)).map(|e| e.state.name());
+    let mut send_again = false;
+    let changed = change(ports.entries, read, now, |row| {
+        send_again = false;
+        match Entry::announce(row, key, &announcement, now, ports.limits) {
+            Announced::Write(entry) => Some(*entry),
+            Announced::SendAgain => {
+                send_again = true;
+                None
+            }
+            Announced::Known => None,
+        }
+    })
+    .await?;
+    match changed {
+        Changed::Left(row) if !send_again => {
+            Ok(AnnounceOutcome::Known(row.map_or(StateName::Received, |row| row.state.name())))
+        }
+        Changed::Left(row) => send(ports, key, row.map(|row| *row), &announcement, before).await,
+        Changed::Written(row) => send(ports, key, Some(*row), &announcement, before).await,
+    }
+}
+
+async fn send(
+    ports: AnnouncePorts<'_>,
+    key: &JobKey,
+    row: Option<Entry>,
+    announcement: &Announcement,
+    before: Option<StateName>,
+) -> Result<AnnounceOutcome, PortError> {
+    let task = Task { key: key.clone() };
+    if let Err(error) = ports.queue.send(&task, Duration::ZERO).await {
+        let ours = |row: &&Entry| row.token.as_deref() == Some(&announcement.token);
+        let unsent = |row: Option<&Entry>| row.filter(ours).map(Entry::unsent);
+        // Only speed is lost when this write fails too: the sweep looks after the grace.
+        drop(change(ports.entries, row, ports.clock.now(), unsent).await);
+        return Err(error);
+    }
+    Ok(before.map_or(AnnounceOutcome::New, AnnounceOutcome::Sent))
+}

@@ -1,0 +1,263 @@
+//! What stored objects hold: the extract object, the lines of a part, the manifest.
+//!
+//! Each names its format and version in its first field; docs/results.md describes them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::entry::{Entry, Link};
+use crate::job::{JobId, JobKey, Kind};
+use crate::ports::{Item, RawJson};
+use crate::run::{Part, Run};
+use crate::time::{Date, Timestamp};
+
+/// Format of an extract object.
+pub const EXTRACT_FORMAT: &str = "gleaner-extract/1";
+/// Format of a manifest.
+pub const MANIFEST_FORMAT: &str = "gleaner-manifest/1";
+
+/// The place in a lineage, as stored objects tell it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Lineage {
+    root: JobId,
+    attempt: u32,
+}
+
+impl Lineage {
+    fn of(link: Option<&Link>) -> Option<Self> {
+        link.map(|link| Self { root: link.lineage.clone(), attempt: link.attempt })
+    }
+}
+
+#[derive(Serialize)]
+struct ExtractObject<'a> {
+    format: &'a str,
+    kind: Kind,
+    job_id: &'a JobId,
+    #[serde(rename = "ref")]
+    reference: Option<&'a str>,
+    lineage: Option<Lineage>,
+    stored_at: Timestamp,
+    job: &'a RawValue,
+}
+
+/// The content of an extract job's result: the API's answer, verbatim, with where it belongs.
+///
+/// # Errors
+/// When the answer is not JSON.
+pub fn extract_object(
+    entry: &Entry,
+    raw: &RawJson,
+    stored_at: Timestamp,
+) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&ExtractObject {
+        format: EXTRACT_FORMAT,
+        kind: entry.key.kind,
+        job_id: &entry.key.job_id,
+        reference: reference(entry),
+        lineage: Lineage::of(entry.link.as_ref()),
+        stored_at,
+        job: serde_json::from_str(&raw.0)?,
+    })
+}
+
+fn reference(entry: &Entry) -> Option<&str> {
+    entry.link.as_ref().and_then(|link| link.reference.as_deref())
+}
+
+/// The head of any stored object: enough to know whose it is.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    kind: Kind,
+    job_id: JobId,
+}
+
+/// Whether the content is a whole object of this format and job.
+pub fn belongs_to(content: &[u8], format: &str, key: &JobKey) -> bool {
+    serde_json::from_slice::<Head>(content).is_ok_and(|head| {
+        head.format == format && head.kind == key.kind && head.job_id == key.job_id
+    })
+}
+
+#[derive(Serialize)]
+struct LineOut<'a> {
+    job_id: &'a JobId,
+    kind: Kind,
+    item_key: &'a str,
+    item: &'a RawValue,
+}
+
+/// The content of one part: one line per item, each item verbatim.
+///
+/// # Errors
+/// When an item is not JSON.
+pub fn part_lines(key: &JobKey, items: &[Item]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut lines = Vec::new();
+    for item in items {
+        let item_json = serde_json::from_str(&item.raw.0)?;
+        let line =
+            LineOut { job_id: &key.job_id, kind: key.kind, item_key: &item.key, item: item_json };
+        serde_json::to_writer(&mut lines, &line)?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// What the manifest and the completeness check need to know of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemHead {
+    /// What makes it unique in its job.
+    pub key: String,
+    /// Why it failed, if it did.
+    pub failure: Option<FailedItem>,
+}
+
+/// A failed item, as the manifest lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedItem {
+    /// What makes it unique in its job.
+    pub key: String,
+    /// Its address.
+    pub url: String,
+    /// The platform's code.
+    pub code: String,
+    /// The platform's message.
+    pub message: String,
+}
+
+impl ItemHead {
+    /// The head of an item as the API gave it.
+    pub fn of(item: &Item) -> Self {
+        let failed = item.status == "failed" || item.error.is_some();
+        let failure = failed.then(|| {
+            let error = item.error.as_ref();
+            FailedItem {
+                key: item.key.clone(),
+                url: item.url.clone(),
+                code: error.map_or_else(String::new, |error| error.code.clone()),
+                message: error.map_or_else(String::new, |error| error.message.clone()),
+            }
+        });
+        Self { key: item.key.clone(), failure }
+    }
+}
+
+#[derive(Deserialize)]
+struct LineIn {
+    item_key: String,
+    item: StoredItem,
+}
+
+#[derive(Deserialize)]
+struct StoredItem {
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    error_code: Option<String>,
+    #[serde(default)]
+    error_message: Option<String>,
+}
+
+/// Reads the heads of a stored part's items back, when a run is taken up again.
+///
+/// # Errors
+/// When a line is not one of ours.
+pub fn part_heads(content: &[u8]) -> Result<Vec<ItemHead>, serde_json::Error> {
+    content
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let LineIn { item_key, item } = serde_json::from_slice(line)?;
+            let failed = item.status.as_deref() == Some("failed") || item.error_code.is_some();
+            let failure = failed.then(|| FailedItem {
+                key: item_key.clone(),
+                url: item.url.unwrap_or_default(),
+                code: item.error_code.unwrap_or_default(),
+                message: item.error_message.unwrap_or_default().chars().take(300).collect(),
+            });
+            Ok(ItemHead { key: item_key, failure })
+        })
+        .collect()
+}
+
+/// What a manifest says beside the parts.
+pub struct ManifestFacts<'a> {
+    /// The parent's status.
+    pub status: &'a str,
+    /// Whether tokens were still reserved.
+    pub unsettled: bool,
+    /// The date in the keys.
+    pub dt: Date,
+    /// The parent's answer without its results.
+    pub summary: &'a RawJson,
+    /// The items that failed.
+    pub failed: &'a [FailedItem],
+    /// When it is written.
+    pub stored_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Manifest<'a> {
+    format: &'a str,
+    kind: Kind,
+    job_id: &'a JobId,
+    #[serde(rename = "ref")]
+    reference: Option<&'a str>,
+    lineage: Option<Lineage>,
+    stored_at: Timestamp,
+    status: &'a str,
+    unsettled: bool,
+    dt: Date,
+    run: &'a str,
+    items: u64,
+    parts: &'a [Part],
+    failed: &'a [FailedItem],
+    job: &'a RawValue,
+}
+
+/// The content of a manifest: the object that makes the parts of one run count.
+///
+/// # Errors
+/// When the parent's answer is not JSON.
+pub fn manifest(
+    entry: &Entry,
+    run: &Run,
+    facts: &ManifestFacts<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&Manifest {
+        format: MANIFEST_FORMAT,
+        kind: entry.key.kind,
+        job_id: &entry.key.job_id,
+        reference: reference(entry),
+        lineage: Lineage::of(entry.link.as_ref()),
+        stored_at: facts.stored_at,
+        status: facts.status,
+        unsettled: facts.unsettled,
+        dt: facts.dt,
+        run: &run.id,
+        items: run.parts.iter().map(|part| part.items).sum(),
+        parts: &run.parts,
+        failed: facts.failed,
+        job: serde_json::from_str(&facts.summary.0)?,
+    })
+}
+
+/// What finishing the ledger from a manifest needs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ManifestHead {
+    /// The parent's status when it was written.
+    pub status: String,
+    /// Whether tokens were still reserved.
+    pub unsettled: bool,
+}
+
+/// Reads what finishing the ledger from a manifest needs.
+///
+/// # Errors
+/// When it is no manifest.
+pub fn manifest_head(content: &[u8]) -> Result<ManifestHead, serde_json::Error> {
+    serde_json::from_slice(content)
+}

@@ -1,0 +1,290 @@
+//! Polling: waiting for one job with full-jitter back-off and a hard deadline, and asking for
+//! many jobs at once through the job list.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::announce::announce;
+use crate::backoff::full_jitter;
+use crate::entry::{Cause, Counters, Entry, State, StateName};
+use crate::job::{JobId, JobKey, JobStatus, Kind};
+use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
+use crate::pause::Scope;
+use crate::ports::{ApiError, ApiErrorKind, Cursor, EntryFilter, ListQuery, PortError};
+use crate::steps::Ports;
+use crate::task::Task;
+use crate::time::{Timestamp, after, before, between};
+use crate::update::change;
+use crate::work::{Look, PutOff, Skip, Worked, look};
+
+/// Shortest pause between two looks at one job, whatever the platform or chance say.
+pub const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Failures in a row after which waiting ends.
+pub const FAILURES_MAX: u32 = 20;
+/// Looks at a status that this version does not know, before it is reported.
+pub const UNKNOWN_LOOKS_MAX: u32 = 3;
+
+/// How one job is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// When waiting ends, in every branch.
+    pub deadline: Timestamp,
+    /// Base of the back-off.
+    pub base: Duration,
+    /// Cap of the back-off.
+    pub cap: Duration,
+}
+
+/// How waiting for a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Polled {
+    /// The row is terminal.
+    Settled(Box<Entry>),
+    /// The deadline passed; the last thing that was learned.
+    Timeout(Option<PutOff>),
+    /// Waiting would not help.
+    Failed(ApiError),
+    /// The platform names a status that this version does not know.
+    UnknownStatus(JobStatus),
+}
+
+/// Waits until a job is settled, working it here and now.
+///
+/// # Errors
+/// Those of the ledger and the result store.
+pub async fn poll(ports: Ports<'_>, key: &JobKey, patience: Patience) -> Result<Polled, PortError> {
+    expect(ports, key).await?;
+    let task = Task { key: key.clone() };
+    let (mut attempt, mut failures, mut unknown) = (0_u32, 0_u32, 0_u32);
+    let mut last = None;
+    loop {
+        let left = between(ports.clock.now(), patience.deadline);
+        if left.is_zero() {
+            return Ok(Polled::Timeout(last));
+        }
+        let worked = look(ports, &task, Look::Now(left)).await?;
+        let mut asked = Duration::ZERO;
+        match worked {
+            Worked::Stored { .. } | Worked::Dead(_) | Worked::Superseded { .. } => {
+                return settled(ports, key).await;
+            }
+            Worked::Skipped(Skip::Settled(_)) => return settled(ports, key).await,
+            Worked::Skipped(_) => {}
+            Worked::PutOff { because, wait } => {
+                match &because {
+                    PutOff::Trouble(error) if is_final(error) => {
+                        return Ok(Polled::Failed(error.clone()));
+                    }
+                    PutOff::Trouble(error) => {
+                        asked = error.retry_after.unwrap_or_default();
+                        failures += 1;
+                        if failures >= FAILURES_MAX {
+                            return Ok(Polled::Failed(error.clone()));
+                        }
+                    }
+                    PutOff::Unfinished(status @ JobStatus::Unknown(_)) => {
+                        unknown += 1;
+                        if unknown >= UNKNOWN_LOOKS_MAX {
+                            return Ok(Polled::UnknownStatus(status.clone()));
+                        }
+                    }
+                    PutOff::Paused(_) => asked = wait,
+                    _ => failures = 0,
+                }
+                last = Some(because);
+            }
+        }
+        let chance = ports.random.next_u64();
+        let pause =
+            full_jitter(attempt, patience.base, patience.cap, chance).max(asked).max(PAUSE_MIN);
+        attempt = attempt.saturating_add(1);
+        let left = between(ports.clock.now(), patience.deadline);
+        ports.clock.sleep(pause.min(left)).await;
+    }
+}
+
+/// Whether waiting does not help: the key is refused, the account is empty, or the platform says
+/// of a refusal that it will stay.
+fn is_final(error: &ApiError) -> bool {
+    match error.kind {
+        ApiErrorKind::Denied | ApiErrorKind::PaymentRequired | ApiErrorKind::Refused => true,
+        ApiErrorKind::Throttled => error.retryable == Some(false),
+        _ => false,
+    }
+}
+
+/// Makes sure that the ledger owes the job.
+async fn expect(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
+    let now = ports.clock.now();
+    let read = ports.ledger.load(key).await?;
+    change(ports.ledger, read, now, |row| match row {
+        Some(row) if !row.is_expired(now) => None,
+        _ => Some(Entry::expected(key.clone(), None, Cause::Poll, now, ports.limits)),
+    })
+    .await?;
+    Ok(())
+}
+
+async fn settled(ports: Ports<'_>, key: &JobKey) -> Result<Polled, PortError> {
+    Ok(match ports.ledger.load(key).await? {
+        Some(entry) if entry.state.is_terminal() => Polled::Settled(Box::new(entry)),
+        _ => Polled::Timeout(None),
+    })
+}
+
+/// Which expected jobs bulk polling asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Those whose announcement is overdue.
+    Due,
+    /// All that are open.
+    Open,
+}
+
+/// What bulk polling found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BulkPolled {
+    /// List pages read.
+    pub pages: u32,
+    /// Jobs that were asked for.
+    pub asked: u32,
+    /// Jobs that the list calls finished, now announced.
+    pub announced: u32,
+    /// Jobs that the list calls unfinished, put off.
+    pub open: u32,
+    /// Jobs that the list does not hold; the sweep looks at them one by one.
+    pub unlisted: u32,
+    /// What kept a list from being read whole.
+    pub trouble: Option<ApiError>,
+}
+
+/// Most jobs asked for in one call.
+const ASKED_MAX: usize = 20_000;
+/// Below this many jobs of a kind, single looks are as cheap as a list page.
+const BULK_MIN: usize = 2;
+
+/// Asks the job lists for many expected jobs at once: one page answers for a hundred.
+///
+/// # Errors
+/// Those of the ledger and the queue.
+pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, PortError> {
+    let mut report = BulkPolled::default();
+    let now = ports.clock.now();
+    if ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some() {
+        return Ok(report);
+    }
+    let mut wanted: BTreeMap<Kind, BTreeMap<JobId, Entry>> = BTreeMap::new();
+    for entry in expected(ports, asked).await? {
+        wanted.entry(entry.key.kind).or_default().insert(entry.key.job_id.clone(), entry);
+    }
+    for (kind, jobs) in wanted {
+        if jobs.len() < BULK_MIN && asked == Asked::Due {
+            continue;
+        }
+        report.asked += u32::try_from(jobs.len()).unwrap_or(u32::MAX);
+        walk(ports, kind, jobs, &mut report).await?;
+    }
+    Ok(report)
+}
+
+/// The expected jobs that are asked for.
+async fn expected(ports: Ports<'_>, asked: Asked) -> Result<Vec<Entry>, PortError> {
+    let now = ports.clock.now();
+    let filter = EntryFilter { state: Some(StateName::Expected), kind: None };
+    let mut found = Vec::new();
+    let mut cursor: Option<Cursor> = None;
+    while found.len() < ASKED_MAX {
+        let page = match asked {
+            Asked::Due => ports.ledger.list_due(now, cursor.as_ref(), LIST_PAGE_MAX).await?,
+            Asked::Open => {
+                ports.ledger.list_entries(&filter, cursor.as_ref(), LIST_PAGE_MAX).await?
+            }
+        };
+        found.extend(page.items.into_iter().filter(|entry| entry.state == State::Expected));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Walks one kind's list over the window in which the wanted jobs were created.
+async fn walk(
+    ports: Ports<'_>,
+    kind: Kind,
+    mut wanted: BTreeMap<JobId, Entry>,
+    report: &mut BulkPolled,
+) -> Result<(), PortError> {
+    let now = ports.clock.now();
+    let oldest =
+        wanted.values().map(|entry| entry.job_created_at.unwrap_or(entry.first_seen)).min();
+    let from = oldest.map(|oldest| before(oldest, ports.limits.adoption_margin));
+    for page in 1..=LIST_PAGES_MAX {
+        let query =
+            ListQuery { page, page_size: LIST_PAGE_MAX, created_from: from, created_to: Some(now) };
+        let list = match ports.jobs.list(kind, &query, ports.limits.call_timeout).await {
+            Ok(list) => list,
+            Err(error) => {
+                if let Some(wait) = error.retry_after {
+                    let until = after(ports.clock.now(), wait);
+                    let why = error.kind.as_str();
+                    ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
+                }
+                report.trouble = Some(error);
+                return Ok(());
+            }
+        };
+        report.pages += 1;
+        if list.is_empty() {
+            break;
+        }
+        for listed in list.jobs {
+            let Some(entry) = wanted.remove(&listed.job_id) else { continue };
+            if listed.status.is_terminal() {
+                announce(ports.announcing(), &entry.key, Cause::Poll, None).await?;
+                report.announced += 1;
+            } else {
+                put_off(ports, entry).await?;
+                report.open += 1;
+            }
+        }
+        if wanted.is_empty() {
+            break;
+        }
+    }
+    report.unlisted += u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+    Ok(())
+}
+
+/// Moves the time at which somebody must look at a job that the list calls unfinished.
+async fn put_off(ports: Ports<'_>, entry: Entry) -> Result<(), PortError> {
+    let now = ports.clock.now();
+    if after(entry.first_seen, ports.limits.max_age) <= now {
+        // Too old: the sweep sends a worker, who gives it up.
+        return Ok(());
+    }
+    let seen = entry.seen();
+    let counters = Counters {
+        put_offs: entry.counters.put_offs.saturating_add(1),
+        sweeps: 0,
+        ..entry.counters.clone()
+    };
+    let cap = ports.limits.backoff_cap;
+    let wait = full_jitter(
+        counters.put_offs,
+        ports.limits.announce_grace / 4,
+        cap,
+        ports.random.next_u64(),
+    )
+    .max(ports.limits.announce_grace / 8);
+    change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| row.seen() == seen).map(|row| {
+            let mut next = row.put_off(now, counters.clone(), ports.limits);
+            next.due_at = Some(after(now, wait));
+            next
+        })
+    })
+    .await?;
+    Ok(())
+}

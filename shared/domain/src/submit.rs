@@ -1,0 +1,298 @@
+//! Submitting: an intent, one paid POST, a linked row, a closed intent.
+
+use std::time::Duration;
+
+use crate::adopt::{Claimed, Found, claim, find_lost};
+use crate::backoff::full_jitter;
+use crate::entry::Cause;
+use crate::intent::{Intent, IntentState, Submission};
+use crate::job::{JobError, JobId, JobKey};
+use crate::limits::WRITE_CONFLICTS_MAX;
+use crate::pause::Scope;
+use crate::ports::{
+    ApiError, ApiErrorKind, ErrorKind, IntentExpected, IntentWritten, PortError, SubmitError,
+};
+use crate::post::Post;
+use crate::spend;
+use crate::steps::Ports;
+use crate::time::{Timestamp, after, between};
+
+/// What became of a submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Submitted {
+    /// The platform has the job, and the ledger owes its result.
+    Accepted {
+        /// The job.
+        job_id: JobId,
+        /// Whether this call made it.
+        by: Submitter,
+    },
+    /// The platform will never take it.
+    Refused(JobError),
+    /// Nothing was paid; the same call may be made again after `wait`.
+    Deferred {
+        /// How long to wait at least.
+        wait: Duration,
+        /// What was in the way.
+        because: Deferral,
+    },
+    /// The answer was lost; from `look_at` on the same call finds out what became of it.
+    Unanswered {
+        /// When.
+        look_at: Timestamp,
+    },
+    /// Whether the platform took it could not be found out; nobody pays again.
+    Ambiguous,
+}
+
+/// Whose call made a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submitter {
+    /// This one.
+    ThisCall,
+    /// An earlier one of the same submission, or one whose answer was lost.
+    Earlier,
+}
+
+/// What is in the way of a submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deferral {
+    /// The platform's answer.
+    Api(ApiError),
+    /// A pause of the account, with its short reason.
+    Paused(String),
+    /// The day's spend is used up.
+    Spent,
+    /// Another process is submitting the same.
+    Contended,
+}
+
+/// Submits, or finds out what became of an earlier try.
+///
+/// The call may be repeated at any time, by any process: it pays at most once per decision.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn submit(ports: Ports<'_>, submission: &Submission) -> Result<Submitted, PortError> {
+    let now = ports.clock.now();
+    let id = Intent::id_of(submission);
+    let known = ports.ledger.load_intent(&id).await?;
+    let known = known
+        .filter(|intent| intent.expires_at.is_none_or(|expires_at| expires_at > now.as_second()));
+    match known {
+        None => {
+            if let Some(deferred) = held_back(ports, submission).await? {
+                return Ok(deferred);
+            }
+            let intent = Intent::open(submission, ports.random.token(), now, ports.limits);
+            match ports.ledger.write_intent(&intent, IntentExpected::Absent(now)).await? {
+                IntentWritten::Done => pay(ports, intent).await,
+                IntentWritten::Conflict(row) if row.as_deref() == Some(&intent) => {
+                    pay(ports, intent).await
+                }
+                IntentWritten::Conflict(_) => Ok(contended(ports)),
+            }
+        }
+        Some(intent) => resume(ports, submission, intent).await,
+    }
+}
+
+fn contended(ports: Ports<'_>) -> Submitted {
+    Submitted::Deferred { wait: ports.limits.backoff_base, because: Deferral::Contended }
+}
+
+async fn resume(
+    ports: Ports<'_>,
+    submission: &Submission,
+    intent: Intent,
+) -> Result<Submitted, PortError> {
+    match &intent.state {
+        IntentState::Accepted { job_id } => {
+            Ok(Submitted::Accepted { job_id: job_id.clone(), by: Submitter::Earlier })
+        }
+        IntentState::Refused { error } => Ok(Submitted::Refused(error.clone())),
+        IntentState::Ambiguous => Ok(Submitted::Ambiguous),
+        IntentState::Open { .. } => recover(ports, intent).await,
+        IntentState::Deferred { post } => {
+            if let Some(deferred) = held_back(ports, submission).await? {
+                return Ok(deferred);
+            }
+            let post = post.next(ports.random.token(), ports.clock.now(), ports.limits);
+            match moved(ports, &intent, IntentState::Open { post }).await? {
+                Some(intent) => pay(ports, intent).await,
+                None => Ok(contended(ports)),
+            }
+        }
+    }
+}
+
+/// What keeps a POST from being made now: a pause, or the day's spend.
+async fn held_back(
+    ports: Ports<'_>,
+    submission: &Submission,
+) -> Result<Option<Submitted>, PortError> {
+    let now = ports.clock.now();
+    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::Paying, now).await? {
+        let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
+        return Ok(Some(Submitted::Deferred { wait, because: Deferral::Paused(pause.why) }));
+    }
+    if !spend::reserve(ports, submission.request.tokens_max()).await? {
+        let wait = ports.limits.backoff_cap;
+        return Ok(Some(Submitted::Deferred { wait, because: Deferral::Spent }));
+    }
+    Ok(None)
+}
+
+fn jitter(ports: Ports<'_>, attempt: u32) -> Duration {
+    let limits = ports.limits;
+    full_jitter(attempt, limits.backoff_base, limits.backoff_cap, ports.random.next_u64())
+        .max(limits.backoff_base / 4)
+}
+
+/// Makes the POST of an open intent that this call wrote, and acts on the answer.
+async fn pay(ports: Ports<'_>, intent: Intent) -> Result<Submitted, PortError> {
+    let IntentState::Open { post } = intent.state.clone() else { return Ok(contended(ports)) };
+    let look_at = post.recover_from(ports.limits);
+    if ports.clock.now() >= post.begin_before {
+        return Ok(Submitted::Unanswered { look_at });
+    }
+    match ports.jobs.submit(&intent.request, ports.limits.post_timeout).await {
+        Ok(job_id) => accepted(ports, &intent, job_id, Cause::Submit, Submitter::ThisCall).await,
+        Err(SubmitError::Unanswered(_)) => Ok(Submitted::Unanswered { look_at }),
+        Err(SubmitError::Refused(error)) => refused(ports, &intent, post, error).await,
+    }
+}
+
+/// Links the job's row first, then closes the intent: until the row is linked the intent says
+/// that a job may exist.
+async fn accepted(
+    ports: Ports<'_>,
+    intent: &Intent,
+    job_id: JobId,
+    cause: Cause,
+    by: Submitter,
+) -> Result<Submitted, PortError> {
+    let key = JobKey::new(intent.request.kind(), job_id.clone());
+    if claim(ports, &key, &intent.link(&job_id), cause).await? == Claimed::Theirs {
+        let look_at = intent.due_at.unwrap_or_else(|| ports.clock.now());
+        return Ok(Submitted::Unanswered { look_at });
+    }
+    close(ports, intent, IntentState::Accepted { job_id: job_id.clone() }).await?;
+    Ok(Submitted::Accepted { job_id, by })
+}
+
+/// Closes the intent; somebody else may have closed it the same way.
+async fn close(ports: Ports<'_>, intent: &Intent, state: IntentState) -> Result<(), PortError> {
+    let mut current = intent.clone();
+    for _ in 0..WRITE_CONFLICTS_MAX {
+        let next = current.moved(state.clone(), ports.clock.now(), ports.limits);
+        let expected = IntentExpected::Version(current.version);
+        match ports.ledger.write_intent(&next, expected).await? {
+            IntentWritten::Conflict(Some(row)) if row.state.is_open() => current = *row,
+            IntentWritten::Done | IntentWritten::Conflict(_) => return Ok(()),
+        }
+    }
+    Err(PortError::new("ledger", "write_intent", ErrorKind::Unavailable)
+        .with_source("the intent kept changing under this write"))
+}
+
+/// Moves the intent if it is as it was read.
+async fn moved(
+    ports: Ports<'_>,
+    intent: &Intent,
+    state: IntentState,
+) -> Result<Option<Intent>, PortError> {
+    let next = intent.moved(state, ports.clock.now(), ports.limits);
+    let expected = IntentExpected::Version(intent.version);
+    Ok(match ports.ledger.write_intent(&next, expected).await? {
+        IntentWritten::Done => Some(next),
+        IntentWritten::Conflict(row) if row.as_deref() == Some(&next) => Some(next),
+        IntentWritten::Conflict(_) => None,
+    })
+}
+
+/// The platform did not take the job, so nothing was paid: later again, or never.
+async fn refused(
+    ports: Ports<'_>,
+    intent: &Intent,
+    post: Post,
+    error: ApiError,
+) -> Result<Submitted, PortError> {
+    // A quota that says of itself that waiting does not help ends the submission's wait, not the
+    // submission: it may be made when the account is in order again.
+    match error.kind {
+        ApiErrorKind::Refused | ApiErrorKind::Missing => {
+            let said = error.as_job_error();
+            close(ports, intent, IntentState::Refused { error: said.clone() }).await?;
+            return Ok(Submitted::Refused(said));
+        }
+        ApiErrorKind::PaymentRequired => {
+            pause(ports, Scope::Paying, ports.limits.account_pause, &error).await?;
+        }
+        ApiErrorKind::Denied => {
+            pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
+        }
+        ApiErrorKind::Throttled => {
+            if let Some(wait) = error.retry_after {
+                pause(ports, Scope::Paying, wait, &error).await?;
+            }
+        }
+        ApiErrorKind::Unavailable | ApiErrorKind::Unreadable | ApiErrorKind::TooLarge => {}
+    }
+    let attempt = post.number;
+    close(ports, intent, IntentState::Deferred { post }).await?;
+    let wait = jitter(ports, attempt).max(error.retry_after.unwrap_or_default());
+    Ok(Submitted::Deferred { wait, because: Deferral::Api(error) })
+}
+
+async fn pause(
+    ports: Ports<'_>,
+    scope: Scope,
+    wait: Duration,
+    error: &ApiError,
+) -> Result<(), PortError> {
+    let until = after(ports.clock.now(), wait.min(ports.limits.retry_after_clamp));
+    ports.pauses.extend(ports.ledger, scope, until, error.kind.as_str()).await
+}
+
+/// Finds out what became of an open intent's POST. Never pays: a POST that is proved not
+/// accepted leaves the intent deferred.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, PortError> {
+    let IntentState::Open { post } = intent.state.clone() else { return Ok(contended(ports)) };
+    let now = ports.clock.now();
+    let look_at = post.recover_from(ports.limits);
+    if now < look_at {
+        return Ok(Submitted::Unanswered { look_at });
+    }
+    match find_lost(ports, &intent.request, &post, |job_id| intent.link(job_id)).await? {
+        Found::Job(job_id) => {
+            let state = IntentState::Accepted { job_id: job_id.clone() };
+            close(ports, &intent, state).await?;
+            Ok(Submitted::Accepted { job_id, by: Submitter::Earlier })
+        }
+        Found::Nothing => {
+            // Only the winner may say so: a loser's knowledge is older.
+            let state = IntentState::Deferred { post };
+            match moved(ports, &intent, state).await? {
+                Some(_) => {
+                    Ok(Submitted::Deferred { wait: Duration::ZERO, because: Deferral::Contended })
+                }
+                None => Ok(contended(ports)),
+            }
+        }
+        Found::Undecided if post.is_ambiguous(now, ports.limits) => {
+            close(ports, &intent, IntentState::Ambiguous).await?;
+            Ok(Submitted::Ambiguous)
+        }
+        Found::Undecided => {
+            let due_at = after(now, jitter(ports, post.number).max(ports.limits.backoff_base));
+            let next = intent.put_off(due_at);
+            let expected = IntentExpected::Version(intent.version);
+            ports.ledger.write_intent(&next, expected).await?;
+            Ok(Submitted::Unanswered { look_at: due_at })
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Working a task: ask the API how the job stands, store what it gave, settle the row.
+//!
+//! A task carries a job's key and nothing else; whatever a webhook said, the API's answer is the
+//! truth. Working is idempotent: two workers on one job waste one call and change nothing.
+
+mod extract;
+mod parent;
+mod resubmit;
+mod settle;
+mod trouble;
+
+pub use extract::{Failure, judge_failure};
+
+use std::time::Duration;
+
+use crate::backoff::full_jitter;
+use crate::entry::{Counters, DeadReason, Entry, State, StateName};
+use crate::job::{JobId, JobStatus, Kind};
+use crate::limits::QUEUE_DELAY_MAX;
+use crate::pause::Scope;
+use crate::ports::{ApiError, PortError};
+use crate::steps::Ports;
+use crate::task::Task;
+use crate::time::{after, between};
+use crate::update::{Changed, change};
+
+/// What became of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Worked {
+    /// The result lies in the store, and the row says so.
+    Stored {
+        /// Where.
+        key: String,
+    },
+    /// The job failed and was replaced.
+    Superseded {
+        /// By this job.
+        by: JobId,
+    },
+    /// The job was given up.
+    Dead(DeadReason),
+    /// Somebody looks again later.
+    PutOff {
+        /// After this time.
+        wait: Duration,
+        /// Why.
+        because: PutOff,
+    },
+    /// There was nothing to do.
+    Skipped(Skip),
+}
+
+/// Why a row was put off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PutOff {
+    /// The job has not finished.
+    Unfinished(JobStatus),
+    /// The job has finished, and its children are still settling.
+    Settling,
+    /// The API did not answer as it should.
+    Trouble(ApiError),
+    /// The API is left alone for a while.
+    Paused(String),
+    /// A POST whose answer was lost may have made this job; whose it is must be known first.
+    Unlinked,
+    /// Whether a POST was accepted is being found out.
+    Recovering,
+    /// The run over the result pages did not agree with the counters and begins anew.
+    Inconsistent,
+    /// The day's spend is used up.
+    Spent,
+}
+
+/// Why there was nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skip {
+    /// The ledger does not know the job.
+    Absent,
+    /// The row is terminal already.
+    Settled(StateName),
+    /// The row was put off to a later time.
+    NotYet,
+    /// Another worker is ahead of this one.
+    Overtaken,
+}
+
+/// How a look is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// For a task of the queue: a row that was put off is left alone.
+    Scheduled,
+    /// For somebody who is waiting: at once, each call within this time.
+    Now(Duration),
+}
+
+/// Works a task.
+///
+/// # Errors
+/// Those of the ledger, the queue and the result store; the task should come again.
+pub async fn work(ports: Ports<'_>, task: &Task) -> Result<Worked, PortError> {
+    look(ports, task, Look::Scheduled).await
+}
+
+/// Works a task in the given manner.
+///
+/// # Errors
+/// As [`work`].
+pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    let Some(entry) = ports.ledger.load(&task.key).await?.filter(|entry| !entry.is_expired(now))
+    else {
+        return Ok(Worked::Skipped(Skip::Absent));
+    };
+    if entry.state.is_terminal() {
+        return Ok(Worked::Skipped(Skip::Settled(entry.state.name())));
+    }
+    let put_off = entry.not_before.is_some_and(|not_before| not_before > now);
+    if put_off && look == Look::Scheduled {
+        return Ok(Worked::Skipped(Skip::NotYet));
+    }
+    if let State::Resubmitting { post } = &entry.state {
+        let post = post.clone();
+        return resubmit::recover(ports, entry, post).await;
+    }
+    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
+        let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
+        return put_off_for(ports, entry, wait, PutOff::Paused(pause.why)).await;
+    }
+    match task.key.kind {
+        Kind::Extract => extract::work(ports, entry, look).await,
+        Kind::Batch | Kind::Crawl => parent::work(ports, entry, look).await,
+    }
+}
+
+impl Look {
+    /// The time-out of a call that would have `usual` when nobody waits.
+    fn within(self, usual: Duration) -> Duration {
+        match self {
+            Self::Scheduled => usual,
+            Self::Now(limit) => usual.min(limit),
+        }
+    }
+}
+
+/// A full-jitter wait with the limits' base and cap, and a floor that keeps a loop from spinning.
+fn jitter(ports: Ports<'_>, attempt: u32) -> Duration {
+    let limits = ports.limits;
+    full_jitter(attempt, limits.backoff_base, limits.backoff_cap, ports.random.next_u64())
+        .max(limits.backoff_base / 4)
+}
+
+/// Puts a row off after a look, and sends its delayed task if a queue can wait that long.
+///
+/// Only the winner of the conditional write sends; a loser leaves the row to whoever moved it.
+async fn put_off_with(
+    ports: Ports<'_>,
+    entry: Entry,
+    wait: Duration,
+    counters: Counters,
+    because: PutOff,
+) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    let seen = entry.seen();
+    let key = entry.key.clone();
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| row.seen() == seen)
+            .map(|row| row.put_off(after(now, wait), counters.clone(), ports.limits))
+    })
+    .await?;
+    if matches!(changed, Changed::Left(_)) {
+        return Ok(Worked::Skipped(Skip::Overtaken));
+    }
+    if wait <= QUEUE_DELAY_MAX {
+        ports.queue.send(&Task { key }, wait).await?;
+    }
+    Ok(Worked::PutOff { wait, because })
+}
+
+/// Puts a row off without having learned anything about its job.
+async fn put_off_for(
+    ports: Ports<'_>,
+    entry: Entry,
+    wait: Duration,
+    because: PutOff,
+) -> Result<Worked, PortError> {
+    let counters = Counters { sweeps: 0, ..entry.counters.clone() };
+    put_off_with(ports, entry, wait, counters, because).await
+}
+
+/// Puts a row off after a look that found the job unfinished, or gives it up for its age.
+async fn wait_for_end(
+    ports: Ports<'_>,
+    entry: Entry,
+    because: PutOff,
+) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    if after(entry.first_seen, ports.limits.max_age) <= now {
+        return settle::die(ports, entry, DeadReason::NeverSettled, None, None).await;
+    }
+    let wait = jitter(ports, entry.counters.put_offs);
+    let counters = Counters {
+        put_offs: entry.counters.put_offs.saturating_add(1),
+        missing: 0,
+        sweeps: 0,
+        ..entry.counters.clone()
+    };
+    put_off_with(ports, entry, wait, counters, because).await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Resubmitting a failed extract job: a paid POST, made once per decision.
+//!
+//! The row goes to `resubmitting` before the POST, with a token that only this call holds and a
+//! time after which the POST may not be begun. Whoever finds the row later looks for the job in
+//! the platform's list before anybody pays again.
+
+use super::{PutOff, Skip, Worked, jitter, put_off_for, settle, trouble};
+use crate::adopt::{Claimed, Found, claim, find_lost};
+use crate::content::{EXTRACT_FORMAT, belongs_to};
+use crate::entry::{Cause, DeadReason, Entry, Link, State};
+use crate::job::{JobError, JobId, JobKey};
+use crate::pause::Scope;
+use crate::place::extract_key;
+use crate::ports::{ApiErrorKind, PortError, SubmitError};
+use crate::post::Post;
+use crate::request::JobRequest;
+use crate::spend;
+use crate::steps::Ports;
+use crate::time::{after, between};
+use crate::update::{Changed, change};
+
+/// Decides to pay, writes that down, and pays.
+pub(super) async fn begin(
+    ports: Ports<'_>,
+    entry: Entry,
+    next: Link,
+    error: JobError,
+) -> Result<Worked, PortError> {
+    let Some(request) = next.request.clone() else {
+        return settle::die(ports, entry, DeadReason::UnlinkedFailure, Some(error), None).await;
+    };
+    // The job may have been called completed once; what is stored is not paid for again.
+    if let Some(dt) = entry.dt {
+        let key = extract_key(&entry.key.job_id, dt);
+        if let Some((object, content)) = ports.results.read(&key).await?
+            && belongs_to(&content, EXTRACT_FORMAT, &entry.key)
+        {
+            return settle::stored(ports, entry, object).await;
+        }
+    }
+    if let Some(worked) = held_back(ports, &entry).await? {
+        return Ok(worked);
+    }
+    let now = ports.clock.now();
+    if !spend::reserve(ports, request.tokens_max()).await? {
+        let wait = ports.limits.backoff_cap;
+        return put_off_for(ports, entry, wait, PutOff::Spent).await;
+    }
+    let post = Post::first(ports.random.token(), now, ports.limits);
+    post_again(ports, entry, &request, post, &next).await
+}
+
+/// Puts the row off while paying is paused.
+async fn held_back(ports: Ports<'_>, entry: &Entry) -> Result<Option<Worked>, PortError> {
+    let now = ports.clock.now();
+    let Some(pause) = ports.pauses.active(ports.ledger, Scope::Paying, now).await? else {
+        return Ok(None);
+    };
+    let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
+    put_off_for(ports, entry.clone(), wait, PutOff::Paused(pause.why)).await.map(Some)
+}
+
+/// Writes the POST into the row, makes it, and acts on the answer.
+async fn post_again(
+    ports: Ports<'_>,
+    entry: Entry,
+    request: &JobRequest,
+    post: Post,
+    next: &Link,
+) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    let seen = entry.seen();
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| row.seen() == seen)
+            .map(|row| row.resubmitting(post.clone(), post.recover_from(ports.limits), now))
+    })
+    .await?;
+    let entry = match changed {
+        Changed::Written(entry) => *entry,
+        Changed::Left(row) => return Ok(settle::skipped(row.as_deref())),
+    };
+    if ports.clock.now() >= post.begin_before {
+        return Ok(Worked::Skipped(Skip::NotYet));
+    }
+    match ports.jobs.submit(request, ports.limits.post_timeout).await {
+        Ok(job_id) => {
+            let key = JobKey::new(request.kind(), job_id.clone());
+            match claim(ports, &key, next, Cause::Submit).await? {
+                Claimed::Ours => supersede(ports, entry, &post, job_id).await,
+                // The platform named a job that is somebody else's: recovery will tell.
+                Claimed::Theirs => Ok(recovering(ports, &post)),
+            }
+        }
+        Err(SubmitError::Unanswered(_)) => Ok(recovering(ports, &post)),
+        Err(SubmitError::Refused(error)) => refused(ports, entry, &post, error).await,
+    }
+}
+
+fn recovering(ports: Ports<'_>, post: &Post) -> Worked {
+    let wait = between(ports.clock.now(), post.recover_from(ports.limits));
+    Worked::PutOff { wait, because: PutOff::Recovering }
+}
+
+/// Settles the old row in favour of the job that replaces it.
+async fn supersede(
+    ports: Ports<'_>,
+    entry: Entry,
+    post: &Post,
+    by: JobId,
+) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    let state = State::Superseded { by: by.clone() };
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| holds(row, post))
+            .map(|row| row.settled(state.clone(), Cause::Work, now, ports.limits))
+    })
+    .await?;
+    Ok(match changed {
+        Changed::Written(_) => Worked::Superseded { by },
+        Changed::Left(row) => settle::skipped(row.as_deref()),
+    })
+}
+
+fn holds(row: &Entry, post: &Post) -> bool {
+    matches!(&row.state, State::Resubmitting { post: held } if held.token == post.token)
+}
+
+/// The platform did not take the job, so nothing was paid: later again, or never.
+async fn refused(
+    ports: Ports<'_>,
+    entry: Entry,
+    post: &Post,
+    error: crate::ports::ApiError,
+) -> Result<Worked, PortError> {
+    let final_refusal = matches!(error.kind, ApiErrorKind::Refused | ApiErrorKind::Missing);
+    if final_refusal {
+        let said = Some(error.as_job_error());
+        return settle::die(ports, entry, DeadReason::ResubmitRefused, said, None).await;
+    }
+    match error.kind {
+        ApiErrorKind::Denied => {
+            trouble::pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
+        }
+        ApiErrorKind::PaymentRequired => {
+            trouble::pause(ports, Scope::Paying, ports.limits.account_pause, &error).await?;
+        }
+        ApiErrorKind::Throttled => {
+            if let Some(wait) = error.retry_after {
+                trouble::pause(ports, Scope::Paying, wait, &error).await?;
+            }
+        }
+        _ => {}
+    }
+    let now = ports.clock.now();
+    let wait = jitter(ports, entry.counters.put_offs).max(error.retry_after.unwrap_or_default());
+    let key = entry.key.clone();
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| holds(row, post))
+            .map(|row| row.back_to_received(after(now, wait), now, ports.limits))
+    })
+    .await?;
+    if let Changed::Left(row) = changed {
+        return Ok(settle::skipped(row.as_deref()));
+    }
+    if wait <= crate::limits::QUEUE_DELAY_MAX {
+        ports.queue.send(&crate::task::Task { key }, wait).await?;
+    }
+    Ok(Worked::PutOff { wait, because: PutOff::Trouble(error) })
+}
+
+/// Finds out what became of a POST whose answer nobody has.
+pub(super) async fn recover(
+    ports: Ports<'_>,
+    entry: Entry,
+    post: Post,
+) -> Result<Worked, PortError> {
+    let now = ports.clock.now();
+    if now < post.recover_from(ports.limits) {
+        return Ok(Worked::Skipped(Skip::NotYet));
+    }
+    let Some((request, next)) = entry.link.as_ref().and_then(|link| {
+        let mut next = link.clone();
+        next.attempt = next.attempt.saturating_add(1);
+        Some((link.request.clone()?, next))
+    }) else {
+        return settle::die(ports, entry, DeadReason::UnlinkedFailure, None, None).await;
+    };
+    match find_lost(ports, &request, &post, |_| next.clone()).await? {
+        Found::Job(job_id) => supersede(ports, entry, &post, job_id).await,
+        Found::Nothing if post.number >= ports.limits.posts_max => {
+            settle::die(ports, entry, DeadReason::ResubmitRefused, None, None).await
+        }
+        Found::Nothing => {
+            if let Some(worked) = held_back(ports, &entry).await? {
+                return Ok(worked);
+            }
+            let again = post.next(ports.random.token(), now, ports.limits);
+            post_again(ports, entry, &request, again, &next).await
+        }
+        Found::Undecided if post.is_ambiguous(now, ports.limits) => {
+            settle::die(ports, entry, DeadReason::Ambiguous, None, None).await
+        }
+        Found::Undecided => {
+            let wait = jitter(ports, entry.counters.put_offs);
+            let counters = crate::entry::Counters {
+                put_offs: entry.counters.put_offs.saturating_add(1),
+                sweeps: 0,
+                ..entry.counters.clone()
+            };
+            super::put_off_with(ports, entry, wait, counters, PutOff::Recovering).await
+        }
+    }
+}
