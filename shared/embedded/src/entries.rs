@@ -1,0 +1,211 @@
+//! Rows of jobs: conditional writes, reads, and what is due.
+
+use async_trait::async_trait;
+use domain::entry::Entry;
+use domain::intent::Intent;
+use domain::job::JobKey;
+use domain::ports::{Cursor, Due, Entries, ErrorKind, Expected, Page, PortError, Written};
+use domain::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::cursor;
+use crate::limits::PAGE_ROWS_MAX;
+use crate::row::{EntryRow, decode_entry, decode_intent, key_columns, micros, version_column};
+use crate::store::{LEDGER, SqliteStore, ledger_error};
+
+/// What the file did with a conditional write; the row that is there is decoded elsewhere, so
+/// that the writing thread does not wait for it.
+pub(crate) enum Outcome {
+    Done,
+    Conflict(Option<String>),
+}
+
+#[async_trait]
+impl Entries for SqliteStore {
+    async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
+        let (kind, job_id) = key_columns(key);
+        let json = self
+            .read(LEDGER, "load", move |connection| {
+                connection
+                    .prepare_cached("SELECT json FROM entries WHERE kind = ?1 AND job_id = ?2")?
+                    .query_row(params![kind, job_id], |row| row.get::<_, String>(0))
+                    .optional()
+            })
+            .await?;
+        json.map(|json| decode(key, &json, "load")).transpose()
+    }
+
+    async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
+        let row = EntryRow::encode(entry)
+            .map_err(|error| ledger_error("write", ErrorKind::Invalid, error))?;
+        let outcome = self
+            .write(LEDGER, "write", move |connection| write(connection, &row, expected))
+            .await?;
+        Ok(match outcome {
+            Outcome::Done => Written::Done,
+            Outcome::Conflict(json) => {
+                let there = json.map(|json| decode(&entry.key, &json, "write")).transpose()?;
+                Written::Conflict(there.map(Box::new))
+            }
+        })
+    }
+}
+
+fn decode(key: &JobKey, json: &str, operation: &'static str) -> Result<Entry, PortError> {
+    let (kind, job_id) = key_columns(key);
+    decode_entry(kind, &job_id, json)
+        .map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))
+}
+
+/// The columns that a condition looks at, and the row for the loser.
+struct There {
+    state: String,
+    generation: i64,
+    version: i64,
+    expires_at: Option<i64>,
+    json: String,
+}
+
+fn write(connection: &Connection, row: &EntryRow, expected: Expected) -> rusqlite::Result<Outcome> {
+    let there = connection
+        .prepare_cached(
+            "SELECT state, generation, version, expires_at, json FROM entries \
+             WHERE kind = ?1 AND job_id = ?2",
+        )?
+        .query_row(params![row.kind, row.job_id], |there| {
+            Ok(There {
+                state: there.get(0)?,
+                generation: there.get(1)?,
+                version: there.get(2)?,
+                expires_at: there.get(3)?,
+                json: there.get(4)?,
+            })
+        })
+        .optional()?;
+    if !is_met(there.as_ref(), expected) {
+        return Ok(Outcome::Conflict(there.map(|there| there.json)));
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO entries (kind, job_id, state, generation, version, due_at, expires_at, \
+             dead_reason, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+             ON CONFLICT (kind, job_id) DO UPDATE SET state = excluded.state, \
+             generation = excluded.generation, version = excluded.version, \
+             due_at = excluded.due_at, expires_at = excluded.expires_at, \
+             dead_reason = excluded.dead_reason, json = excluded.json",
+        )?
+        .execute(params![
+            row.kind,
+            row.job_id,
+            row.state,
+            row.generation,
+            row.version,
+            row.due_at,
+            row.expires_at,
+            row.dead_reason,
+            row.json,
+        ])?;
+    Ok(Outcome::Done)
+}
+
+fn is_met(there: Option<&There>, expected: Expected) -> bool {
+    match (there, expected) {
+        (None, Expected::Absent(_)) => true,
+        (None, Expected::As(_)) => false,
+        (Some(there), Expected::Absent(now)) => {
+            there.expires_at.is_some_and(|expires_at| expires_at <= now.as_second())
+        }
+        (Some(there), Expected::As(seen)) => {
+            there.state == seen.state.as_str()
+                && there.generation == i64::from(seen.generation)
+                && version_column(seen.version) == Some(there.version)
+        }
+    }
+}
+
+#[async_trait]
+impl Due for SqliteStore {
+    async fn list_due(
+        &self,
+        now: Timestamp,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Entry>, PortError> {
+        let from: Option<(i64, i64, String)> = cursor::decode(after)
+            .map_err(|error| ledger_error("list_due", ErrorKind::Invalid, error))?;
+        let (due_at, kind, job_id) = from.unwrap_or((i64::MIN, i64::MIN, String::new()));
+        let until = micros(now);
+        let limit = limit.clamp(1, PAGE_ROWS_MAX);
+        let rows = self
+            .read(LEDGER, "list_due", move |connection| {
+                connection
+                    .prepare_cached(
+                        "SELECT due_at, kind, job_id, json FROM entries \
+                         WHERE due_at IS NOT NULL AND due_at <= ?1 \
+                         AND (due_at, kind, job_id) > (?2, ?3, ?4) \
+                         ORDER BY due_at, kind, job_id LIMIT ?5",
+                    )?
+                    .query_map(params![until, due_at, kind, job_id, i64::from(limit) + 1], |row| {
+                        let at = (row.get(0)?, row.get(1)?, row.get(2)?);
+                        Ok((at, row.get(3)?))
+                    })?
+                    .collect::<rusqlite::Result<Vec<((i64, i64, String), String)>>>()
+            })
+            .await?;
+        let page = page(rows, limit, |(_, kind, job_id), json| decode_entry(*kind, job_id, json));
+        Ok(page)
+    }
+
+    async fn list_due_intents(
+        &self,
+        now: Timestamp,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Intent>, PortError> {
+        let from: Option<(i64, String)> = cursor::decode(after)
+            .map_err(|error| ledger_error("list_due_intents", ErrorKind::Invalid, error))?;
+        let (due_at, id) = from.unwrap_or((i64::MIN, String::new()));
+        let until = micros(now);
+        let limit = limit.clamp(1, PAGE_ROWS_MAX);
+        let rows = self
+            .read(LEDGER, "list_due_intents", move |connection| {
+                connection
+                    .prepare_cached(
+                        "SELECT due_at, id, json FROM intents \
+                         WHERE due_at IS NOT NULL AND due_at <= ?1 \
+                         AND (due_at, id) > (?2, ?3) ORDER BY due_at, id LIMIT ?4",
+                    )?
+                    .query_map(params![until, due_at, id, i64::from(limit) + 1], |row| {
+                        Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+                    })?
+                    .collect::<rusqlite::Result<Vec<((i64, String), String)>>>()
+            })
+            .await?;
+        Ok(page(rows, limit, |(_, id), json| decode_intent(id, json)))
+    }
+}
+
+/// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
+/// last; rows that do not decode are left out and counted.
+fn page<K: serde::Serialize, T, E>(
+    mut rows: Vec<(K, String)>,
+    limit: u32,
+    decode: impl Fn(&K, &str) -> Result<T, E>,
+) -> Page<T> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| has_more).map(|(at, _)| cursor::encode(at));
+    let mut unreadable = 0;
+    let mut items = Vec::with_capacity(rows.len());
+    for (at, json) in &rows {
+        match decode(at, json) {
+            Ok(item) => items.push(item),
+            Err(_) => unreadable += 1,
+        }
+    }
+    Page { items, next, unreadable }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Intents: submissions before and after their POST.
+
+use async_trait::async_trait;
+use domain::intent::Intent;
+use domain::job::Kind;
+use domain::ports::{ErrorKind, IntentExpected, IntentWritten, Intents, PortError};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::entries::Outcome;
+use crate::row::{IntentRow, RESUBMITTING, decode_intent, kind_code, version_column};
+use crate::store::{LEDGER, SqliteStore, ledger_error};
+
+#[async_trait]
+impl Intents for SqliteStore {
+    async fn load_intent(&self, id: &str) -> Result<Option<Intent>, PortError> {
+        let owned = id.to_owned();
+        let json = self
+            .read(LEDGER, "load_intent", move |connection| {
+                connection
+                    .prepare_cached("SELECT json FROM intents WHERE id = ?1")?
+                    .query_row([owned], |row| row.get::<_, String>(0))
+                    .optional()
+            })
+            .await?;
+        json.map(|json| decode(id, &json, "load_intent")).transpose()
+    }
+
+    async fn write_intent(
+        &self,
+        intent: &Intent,
+        expected: IntentExpected,
+    ) -> Result<IntentWritten, PortError> {
+        let row = IntentRow::encode(intent)
+            .map_err(|error| ledger_error("write_intent", ErrorKind::Invalid, error))?;
+        let outcome = self
+            .write(LEDGER, "write_intent", move |connection| write(connection, &row, expected))
+            .await?;
+        Ok(match outcome {
+            Outcome::Done => IntentWritten::Done,
+            Outcome::Conflict(json) => {
+                let there =
+                    json.map(|json| decode(&intent.id, &json, "write_intent")).transpose()?;
+                IntentWritten::Conflict(there.map(Box::new))
+            }
+        })
+    }
+
+    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
+        let kind = kind_code(kind);
+        self.read(LEDGER, "has_unresolved_post", move |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM intents WHERE state = 'open' AND kind = ?1) \
+                     OR EXISTS (SELECT 1 FROM entries WHERE state = ?2 AND kind = ?1)",
+                )?
+                .query_row(params![kind, RESUBMITTING], |row| row.get(0))
+        })
+        .await
+    }
+}
+
+fn decode(id: &str, json: &str, operation: &'static str) -> Result<Intent, PortError> {
+    decode_intent(id, json).map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))
+}
+
+fn write(
+    connection: &Connection,
+    row: &IntentRow,
+    expected: IntentExpected,
+) -> rusqlite::Result<Outcome> {
+    let there = connection
+        .prepare_cached("SELECT version, expires_at, json FROM intents WHERE id = ?1")?
+        .query_row([&row.id], |there| {
+            Ok((there.get::<_, i64>(0)?, there.get::<_, Option<i64>>(1)?, there.get(2)?))
+        })
+        .optional()?;
+    let is_met = match (&there, expected) {
+        (None, IntentExpected::Absent(_)) => true,
+        (None, IntentExpected::Version(_)) => false,
+        (Some((_, expires_at, _)), IntentExpected::Absent(now)) => {
+            expires_at.is_some_and(|expires_at| expires_at <= now.as_second())
+        }
+        (Some((version, _, _)), IntentExpected::Version(seen)) => {
+            version_column(seen) == Some(*version)
+        }
+    };
+    if !is_met {
+        return Ok(Outcome::Conflict(there.map(|(_, _, json)| json)));
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO intents (id, run, position, kind, state, version, due_at, expires_at, \
+             json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+             ON CONFLICT (id) DO UPDATE SET run = excluded.run, position = excluded.position, \
+             kind = excluded.kind, state = excluded.state, version = excluded.version, \
+             due_at = excluded.due_at, expires_at = excluded.expires_at, json = excluded.json",
+        )?
+        .execute(params![
+            row.id,
+            row.run,
+            row.position,
+            row.kind,
+            row.state,
+            row.version,
+            row.due_at,
+            row.expires_at,
+            row.json,
+        ])?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,205 @@
+//! The one thread that writes: concurrent operations share a transaction and its fsync.
+//!
+//! An operation runs inside a savepoint of the group's transaction: when it fails, its own
+//! changes are undone and its siblings go on. When the transaction fails, nobody is told that
+//! anything was done. Either way the connection is left outside any transaction, so that no lock
+//! outlives a group.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::connection::{self, OpenError, Purpose};
+use crate::failure::Failure;
+use crate::limits::{GROUP_OPERATIONS_MAX, WAITING_WRITES_MAX};
+
+/// Hands operations to the writing thread. Dropping it lets the thread finish and waits for it.
+pub(crate) struct Writer {
+    sender: Option<mpsc::Sender<Box<dyn Operation>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread with a connection that is open already.
+    pub(crate) fn start(
+        connection: Connection,
+        path: &Path,
+        busy_timeout: Duration,
+    ) -> Result<Self, OpenError> {
+        let (sender, receiver) = mpsc::channel(WAITING_WRITES_MAX);
+        let file = WriteFile { path: path.to_owned(), busy_timeout, connection: Some(connection) };
+        let thread = std::thread::Builder::new()
+            .name("ledger-writer".to_owned())
+            .spawn(move || run(file, receiver))
+            .map_err(OpenError::Thread)?;
+        Ok(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Runs an operation; `Ok` means that it is committed and synced to disk.
+    ///
+    /// An operation whose caller stops waiting before its turn is not run.
+    pub(crate) async fn write<T, F>(&self, operation: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let queued = Queued { operation: Some(operation), outcome: None, reply };
+        let sender = self.sender.as_ref().ok_or(Failure::Closed)?;
+        sender.send(Box::new(queued)).await.map_err(|_| Failure::Closed)?;
+        answer.await.unwrap_or(Err(Failure::Closed))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One operation on its way through the thread.
+trait Operation: Send {
+    /// Whether somebody still waits for the answer.
+    fn is_wanted(&self) -> bool;
+
+    /// Runs it and keeps the outcome; `Err` when it failed.
+    fn run(&mut self, connection: &Connection) -> Result<(), Arc<rusqlite::Error>>;
+
+    /// Gives the kept outcome if the group was committed, the failure otherwise.
+    fn answer(self: Box<Self>, committed: Result<(), Failure>);
+}
+
+struct Queued<T, F> {
+    operation: Option<F>,
+    outcome: Option<Result<T, Failure>>,
+    reply: oneshot::Sender<Result<T, Failure>>,
+}
+
+impl<T, F> Operation for Queued<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
+{
+    fn is_wanted(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run(&mut self, connection: &Connection) -> Result<(), Arc<rusqlite::Error>> {
+        let Some(operation) = self.operation.take() else { return Ok(()) };
+        match operation(connection) {
+            Ok(value) => {
+                self.outcome = Some(Ok(value));
+                Ok(())
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                self.outcome = Some(Err(Failure::Operation(Arc::clone(&error))));
+                Err(error)
+            }
+        }
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Failure>) {
+        let outcome = match committed {
+            Ok(()) => self.outcome.unwrap_or(Err(Failure::Closed)),
+            Err(failure) => Err(failure),
+        };
+        // The caller may have stopped waiting; the effect stands all the same.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// The file and, unless the last group broke it, the connection.
+struct WriteFile {
+    path: PathBuf,
+    busy_timeout: Duration,
+    connection: Option<Connection>,
+}
+
+impl WriteFile {
+    fn connection(&mut self) -> Result<&Connection, Failure> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connection::open(&self.path, self.busy_timeout, Purpose::Write)
+                .map_err(|error| Failure::Reopen(Arc::new(error)))?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
+
+type Receiver = mpsc::Receiver<Box<dyn Operation>>;
+
+fn run(mut file: WriteFile, mut receiver: Receiver) {
+    while let Some(first) = receiver.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < GROUP_OPERATIONS_MAX {
+            let Ok(next) = receiver.try_recv() else { break };
+            group.push(next);
+        }
+        let committed = match file.connection() {
+            Ok(connection) => commit(connection, &mut group, &mut receiver),
+            Err(failure) => Err(failure),
+        };
+        if committed.is_err() {
+            // A fresh connection has no transaction, no lock and no half-known state.
+            file.connection = None;
+        }
+        for operation in group {
+            operation.answer(committed.clone());
+        }
+    }
+}
+
+/// Runs the group, and whatever arrives meanwhile, in one transaction.
+fn commit(
+    connection: &Connection,
+    group: &mut Vec<Box<dyn Operation>>,
+    receiver: &mut Receiver,
+) -> Result<(), Failure> {
+    execute(connection, "BEGIN IMMEDIATE")?;
+    let mut index = 0;
+    loop {
+        let Some(operation) = group.get_mut(index) else {
+            if group.len() >= GROUP_OPERATIONS_MAX {
+                break;
+            }
+            let Ok(next) = receiver.try_recv() else { break };
+            group.push(next);
+            continue;
+        };
+        index += 1;
+        if operation.is_wanted() {
+            run_alone(connection, operation.as_mut())?;
+        }
+    }
+    execute(connection, "COMMIT")
+}
+
+/// Runs one operation so that its failure is its alone; `Err` when the transaction is gone.
+fn run_alone(connection: &Connection, operation: &mut dyn Operation) -> Result<(), Failure> {
+    execute(connection, "SAVEPOINT operation")?;
+    if let Err(error) = operation.run(connection) {
+        // SQLite itself ends the transaction on a full disk and on some I/O errors.
+        if connection.is_autocommit() {
+            return Err(Failure::Commit(error));
+        }
+        execute(connection, "ROLLBACK TO operation")?;
+    }
+    execute(connection, "RELEASE operation")
+}
+
+fn execute(connection: &Connection, sql: &'static str) -> Result<(), Failure> {
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute([]))
+        .map(|_| ())
+        .map_err(|error| Failure::Commit(Arc::new(error)))
+}
