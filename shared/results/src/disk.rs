@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::object::check_key;
 use domain::time::{Timestamp, between};
 
 use crate::error::OpenError;
@@ -109,35 +110,43 @@ impl Listing<'_> {
         if depth == 0 {
             return Ok(());
         }
+        // Folders sort as their keys do, that is, with the slash.
         let mut names = BTreeSet::new();
+        let mut files = BTreeSet::new();
         for entry in children(folder)? {
             let entry = entry?;
-            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-            // A folder sorts as its keys do, that is, with the slash.
-            let is_folder = entry.file_type()?.is_dir();
-            names.insert(if is_folder {
-                format!("{start}{name}/")
-            } else {
-                start.to_owned() + &name
-            });
+            let Some(name) = entry.file_name().to_str().map(|name| format!("{start}{name}")) else {
+                continue;
+            };
+            if entry.file_type()?.is_dir() {
+                names.insert(name + "/");
+            } else if self.wants(&name) {
+                files.insert(name);
+            }
+            // However many files there are, the first ones are enough.
+            if files.len() > self.limit {
+                files.pop_last();
+            }
         }
+        names.append(&mut files);
         for name in names {
             if self.keys.len() >= self.limit {
                 return Ok(());
             }
-            if name.ends_with('/') {
-                if self.may_hold(&name) {
-                    self.walk(&folder.join(name.trim_start_matches(start)), &name, depth - 1)?;
-                }
-            } else if domain::object::check_key(&name).is_ok() && self.wants(&name) {
+            if !name.ends_with('/') {
                 self.keys.push(name);
+            } else if self.may_hold(&name) {
+                let below = name.strip_prefix(start).unwrap_or(&name);
+                self.walk(&folder.join(below), &name, depth - 1)?;
             }
         }
         Ok(())
     }
 
     fn wants(&self, key: &str) -> bool {
-        key.starts_with(self.prefix) && self.after.is_none_or(|after| key > after)
+        key.starts_with(self.prefix)
+            && self.after.is_none_or(|after| key > after)
+            && check_key(key).is_ok()
     }
 
     fn may_hold(&self, start: &str) -> bool {
