@@ -103,8 +103,8 @@ impl Answer {
     }
 
     #[must_use]
-    pub(crate) fn with_retry_after(mut self, secs: u64) -> Self {
-        self.retry_after = Some(secs.to_string());
+    pub(crate) fn with_retry_after(mut self, wait: String) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 

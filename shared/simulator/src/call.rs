@@ -1,6 +1,8 @@
 //! One call of the API, from request to answer, faults included.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, Problem, Transport};
 use crate::config::duration;
@@ -17,6 +19,9 @@ use crate::submission::{BatchRequest, CrawlRequest, ExtractRequest, is_fetchable
 /// Default and largest page of batch and crawl results (contract 1.12).
 const RESULTS_PAGE_DEFAULT: u64 = 10;
 const RESULTS_PAGE_MAX: u64 = 50;
+
+/// Wait that a throttled call may ask for, in real seconds: clients wait in real time.
+const RETRY_AFTER_SECS: u64 = 2;
 
 /// A request to the API.
 #[derive(Clone, Copy)]
@@ -113,11 +118,15 @@ impl Platform {
             }
         };
         let throttled = || fails(429, "RATE_LIMITED", "Too many requests");
-        Some(match dice.index("api_error_kind", request, 5) {
+        Some(match dice.index("api_error_kind", request, 6) {
             0 => throttled(),
-            1 => throttled().with_retry_after(1 + dice.bits("retry_after", request) % 2),
-            2 => fails(500, "INTERNAL_ERROR", "Something went wrong"),
-            3 => fails(502, "BILLING_UPSTREAM_ERROR", "The billing service answered with an error"),
+            1 => throttled().with_retry_after(RETRY_AFTER_SECS.to_string()),
+            2 => {
+                let at = self.now.plus(Duration::from_secs(RETRY_AFTER_SECS));
+                throttled().with_retry_after(at.to_http_date())
+            }
+            3 => fails(500, "INTERNAL_ERROR", "Something went wrong"),
+            4 => fails(502, "BILLING_UPSTREAM_ERROR", "The billing service answered with an error"),
             _ => fails(503, "SERVICE_UNAVAILABLE", "The service is not available for now"),
         })
     }
@@ -204,7 +213,8 @@ impl Platform {
             | Endpoint::Books
             | Endpoint::Counters
             | Endpoint::GetFaults
-            | Endpoint::SetFaults => Ok(self.backstage(endpoint, call)),
+            | Endpoint::SetFaults
+            | Endpoint::ChangeFaults => Ok(self.backstage(endpoint, call)),
         }
     }
 
@@ -224,14 +234,24 @@ impl Platform {
                 .books_page(&Query::parse(call.query))
                 .unwrap_or_else(|problems| Answer::invalid(&problems)),
             Endpoint::Counters => Answer::json(200, self.counters_json()),
-            Endpoint::SetFaults => match read_faults(call.body) {
-                Ok(faults) => {
-                    self.set_faults(faults);
-                    Answer::json(200, json!(self.config.faults))
-                }
-                Err(message) => Answer::detail(422, &message),
-            },
+            Endpoint::SetFaults => self.switch_faults(read_faults(call.body)),
+            Endpoint::ChangeFaults => {
+                let changed = change_faults(&self.config.faults, call.body);
+                self.switch_faults(changed)
+            }
             _ => Answer::json(200, json!(self.config.faults)),
+        }
+    }
+
+    fn switch_faults(&mut self, faults: Result<Faults, String>) -> Answer {
+        let checked = faults
+            .and_then(|faults| faults.check().map_err(|error| error.to_string()).map(|()| faults));
+        match checked {
+            Ok(faults) => {
+                self.set_faults(faults);
+                Answer::json(200, json!(self.config.faults))
+            }
+            Err(message) => Answer::detail(422, &message),
         }
     }
 
@@ -263,9 +283,9 @@ impl Platform {
     fn extract_now(&mut self, asked: &ExtractRequest, request: Key) -> Answer {
         let key = request.with(Key::of(b"sync"));
         let mut span = self.rules.span(key, self.now, false);
-        let budget = asked.timeout_ms.map_or(Moment::NEVER, |millis| {
-            self.now.plus(std::time::Duration::from_millis(millis))
-        });
+        let budget = asked
+            .timeout_ms
+            .map_or(Moment::NEVER, |millis| self.now.plus(Duration::from_millis(millis)));
         if budget < span.ends {
             span.ends = budget;
             span.fate = crate::fate::TIMED_OUT;
@@ -364,4 +384,22 @@ fn read_faults(body: &[u8]) -> Result<Faults, String> {
         return Faults::preset(&name).ok_or_else(|| format!("no preset `{name}`"));
     }
     serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+/// Lays a partial faults document over the faults in force.
+fn change_faults(faults: &Faults, body: &[u8]) -> Result<Faults, String> {
+    let change: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let mut document = json!(faults);
+    for (group, members) in change.as_object().into_iter().flatten() {
+        for (name, value) in members.as_object().into_iter().flatten() {
+            // A name that does not exist is put in all the same and refused when it is read.
+            match document.get_mut(group).and_then(Value::as_object_mut) {
+                Some(fields) => {
+                    fields.insert(name.clone(), value.clone());
+                }
+                None => return Err(format!("no faults called `{group}`")),
+            }
+        }
+    }
+    serde_json::from_value(document).map_err(|error| error.to_string())
 }

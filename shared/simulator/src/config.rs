@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::SimulatorError;
 use crate::faults::Faults;
 
 /// Settings of one simulated account. Every key has a default; unknown keys are refused.
@@ -145,14 +146,61 @@ impl std::fmt::Debug for Config {
 }
 
 impl Config {
+    /// Checks that every setting can be used.
+    ///
+    /// # Errors
+    ///
+    /// Names the first setting that cannot, and what is allowed.
+    pub fn check(&self) -> Result<(), SimulatorError> {
+        let fail = |name, expected| Err(SimulatorError::Setting { name, expected });
+        if self.api_key.is_empty() {
+            return fail("api_key", "given");
+        }
+        if !(SPEED_MIN..=SPEED_MAX).contains(&self.speed) {
+            return fail("speed", "a number from 0.001 to 1000000");
+        }
+        if !(0.0..=SIGMA_MAX).contains(&self.job_sigma) {
+            return fail("job_sigma", "a number from 0 to 5");
+        }
+        if self.result_bytes > RESULT_BYTES_MAX {
+            return fail("result_bytes", "at most 16777216");
+        }
+        for (name, secs) in [
+            ("job_median_secs", self.job_median_secs),
+            ("work_lease_secs", self.work_lease_secs),
+            ("list_lag_secs", self.list_lag_secs),
+            ("settle_secs", self.settle_secs),
+            ("hang_max_secs", self.hang_max_secs),
+            ("webhooks.timeout_secs", self.webhooks.timeout_secs),
+        ] {
+            if !(0.0..=DURATION_MAX_SECS).contains(&secs) {
+                return fail(name, "a number of seconds, at most ten years");
+            }
+        }
+        if !(1..=SENDS_MAX).contains(&self.webhooks.concurrency) {
+            return fail("webhooks.concurrency", "a number from 1 to 1024");
+        }
+        self.faults.check()
+    }
+
     /// Turns configured seconds into a duration of the simulated platform.
     pub(crate) fn scaled(&self, secs: f64) -> Duration {
         duration(secs / self.speed.max(SPEED_MIN))
     }
 }
 
-/// Slowest speed, so that no division can fail.
+/// Slowest and fastest speed, so that no division can fail.
 const SPEED_MIN: f64 = 0.001;
+const SPEED_MAX: f64 = 1_000_000.0;
+
+/// Widest spread of durations; the cut of the distribution hides any wider one.
+const SIGMA_MAX: f64 = 5.0;
+
+/// Largest average result, in bytes.
+const RESULT_BYTES_MAX: u32 = 16 * 1024 * 1024;
+
+/// Most webhook attempts under way at once.
+const SENDS_MAX: usize = 1_024;
 
 /// Longest duration that settings may ask for, in seconds: ten years.
 const DURATION_MAX_SECS: f64 = 315_360_000.0;

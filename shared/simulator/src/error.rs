@@ -27,6 +27,14 @@ pub enum SimulatorError {
         /// The folder.
         path: PathBuf,
     },
+    /// A setting has a value that cannot be used.
+    #[error("setting `{name}` must be {expected}")]
+    Setting {
+        /// Name of the setting, with dots.
+        name: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+    },
     /// The listening socket does not work.
     #[error("cannot use the listening socket")]
     Listen(#[source] std::io::Error),

@@ -4,6 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::SimulatorError;
+
+/// Largest result that can be asked for, in bytes.
+const HUGE_BYTES_MAX: u32 = 256 * 1024 * 1024;
+
 /// Rates and sizes of all faults. Unknown keys are refused, missing ones are 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -138,6 +143,50 @@ impl Faults {
             "harsh" => Some(Self::harsh()),
             _ => None,
         }
+    }
+
+    /// Checks that all rates are probabilities and all holds are times.
+    ///
+    /// # Errors
+    ///
+    /// Names the first fault with another value.
+    pub fn check(&self) -> Result<(), SimulatorError> {
+        let Self { deliveries, api, jobs, lists } = self;
+        let rates = [
+            ("faults.deliveries.dropped", deliveries.dropped),
+            ("faults.deliveries.repeated", deliveries.repeated),
+            ("faults.deliveries.delayed", deliveries.delayed),
+            ("faults.deliveries.missigned", deliveries.missigned),
+            ("faults.deliveries.null_job_id", deliveries.null_job_id),
+            ("faults.api.errors", api.errors),
+            ("faults.api.payment_required", api.payment_required),
+            ("faults.api.lost_answers", api.lost_answers),
+            ("faults.api.lost_webhook_answers", api.lost_webhook_answers),
+            ("faults.api.hangs", api.hangs),
+            ("faults.api.slow_bodies", api.slow_bodies),
+            ("faults.api.cut_bodies", api.cut_bodies),
+            ("faults.jobs.fail_retryable", jobs.fail_retryable),
+            ("faults.jobs.fail_final", jobs.fail_final),
+            ("faults.jobs.cancelled", jobs.cancelled),
+            ("faults.jobs.never_settle", jobs.never_settle),
+            ("faults.jobs.huge_results", jobs.huge_results),
+            ("faults.jobs.null_fields", jobs.null_fields),
+            ("faults.lists.capped", lists.capped),
+            ("faults.lists.lying_page_count", lists.lying_page_count),
+            ("faults.lists.shifting_pages", lists.shifting_pages),
+        ];
+        if let Some((name, _)) = rates.iter().find(|(_, rate)| !(0.0..=1.0).contains(rate)) {
+            return Err(SimulatorError::Setting { name, expected: "a rate from 0 to 1" });
+        }
+        if !(0.0..=f64::MAX).contains(&deliveries.delay_max_secs) {
+            let name = "faults.deliveries.delay_max_secs";
+            return Err(SimulatorError::Setting { name, expected: "a number of seconds" });
+        }
+        if jobs.huge_bytes > HUGE_BYTES_MAX {
+            let name = "faults.jobs.huge_bytes";
+            return Err(SimulatorError::Setting { name, expected: "at most 268435456" });
+        }
+        Ok(())
     }
 
     /// Multiplies the rates of [`Faults::harsh`] kinds; sizes and holds stay.

@@ -169,6 +169,8 @@ pub(crate) struct Job {
     pub(crate) deliveries: DeliveryBook,
     pub(crate) gets: Vec<Moment>,
     pub(crate) gets_unlisted: u32,
+    /// The counts once nothing changes any more.
+    pub(crate) final_tally: Option<Tally>,
 }
 
 impl Job {
@@ -193,6 +195,17 @@ impl Job {
         let Work::Batch { urls, .. } = &self.work else { return (index, "") };
         let item = usize::try_from(index).ok().and_then(|index| urls.get(index));
         item.map_or((index, ""), |(place, url)| (*place, url))
+    }
+
+    /// The place and the URL of a part.
+    pub(crate) fn part(&self, index: u32) -> (u32, String) {
+        match &self.work {
+            Work::Batch { .. } => {
+                let (place, url) = self.batch_url(index);
+                (place, url.to_owned())
+            }
+            Work::Extract { .. } | Work::Crawl { .. } => (index, self.page_url(index)),
+        }
     }
 
     /// The URL of a crawl page; the seed keeps its own.
@@ -286,6 +299,9 @@ impl Job {
 
     /// Counts the parts of the job; an extraction is its own only part.
     pub(crate) fn tally(&self, now: Moment) -> Tally {
+        if let Some(tally) = self.final_tally {
+            return tally;
+        }
         match &self.work {
             Work::Batch { children, .. } | Work::Crawl { children, .. } => {
                 children.tally(self.key, &self.rules, self.cancelled_at, now)

@@ -34,6 +34,7 @@ mod views;
 mod webhooks;
 
 pub use answer::{Answer, Transport};
+pub use books::Detail;
 pub use call::Call;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, EventScope, LogRows, SignatureEncoding, WebhookConfig};
@@ -47,3 +48,6 @@ pub use moment::Moment;
 pub use platform::Platform;
 pub use server::{Running, Stop, serve, start};
 pub use webhooks::WEBHOOKS_MAX;
+
+#[cfg(test)]
+mod tests;

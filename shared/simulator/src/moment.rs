@@ -73,6 +73,14 @@ impl Moment {
         zulu.parse::<Timestamp>().ok().map(Self::from)
     }
 
+    /// Returns the date form of HTTP headers (RFC 9110, 5.6.7).
+    pub(crate) fn to_http_date(self) -> String {
+        Timestamp::from_millisecond(self.0).map_or_else(
+            |_| String::new(),
+            |at| at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+        )
+    }
+
     /// Returns ISO 8601 text in UTC with three decimals and `Z`.
     pub fn to_text(self) -> String {
         Timestamp::from_millisecond(self.0)
@@ -115,6 +123,8 @@ mod tests {
     #[test]
     fn text_has_three_decimals_and_a_zulu_mark() {
         assert_eq!(Moment::from_millis(0).to_text(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(Moment::from_millis(1_780_000_000_123).to_text(), "2026-05-28T20:26:40.123Z");
+        let moment = Moment::from_millis(1_780_000_000_123);
+        assert_eq!(moment.to_text(), "2026-05-28T20:26:40.123Z");
+        assert_eq!(moment.to_http_date(), "Thu, 28 May 2026 20:26:40 GMT");
     }
 }

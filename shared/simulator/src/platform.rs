@@ -251,6 +251,7 @@ impl Platform {
             deliveries: DeliveryBook::default(),
             gets: Vec::new(),
             gets_unlisted: 0,
+            final_tally: None,
         };
         self.slots_in_use += 1;
         self.by_id.insert(id, ordinal);
@@ -315,6 +316,7 @@ impl Platform {
         }
         job.progress = Progress::Settled;
         let tally = job.tally(now);
+        job.final_tally = Some(tally);
         let took = job.ends_at().since(job.created_at);
         self.statistics.add(now, tally.completed, tally.failed, took);
     }

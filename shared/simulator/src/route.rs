@@ -23,6 +23,7 @@ pub(crate) enum Endpoint<'a> {
     Counters,
     GetFaults,
     SetFaults,
+    ChangeFaults,
 }
 
 /// Why a path means nothing.
@@ -51,6 +52,7 @@ impl<'a> Endpoint<'a> {
             ("GET", ["sim", "counters"]) => Self::Counters,
             ("GET", ["sim", "faults"]) => Self::GetFaults,
             ("POST", ["sim", "faults"]) => Self::SetFaults,
+            ("PATCH", ["sim", "faults"]) => Self::ChangeFaults,
             (_, ["v1", word, rest @ ..]) => match kind(word) {
                 Some(kind) => return Self::of_kind(method, kind, rest),
                 None => return Err(unrouted(&segments)),
@@ -100,12 +102,13 @@ impl<'a> Endpoint<'a> {
             Self::Counters => "GET /sim/counters",
             Self::GetFaults => "GET /sim/faults",
             Self::SetFaults => "POST /sim/faults",
+            Self::ChangeFaults => "PATCH /sim/faults",
         }
     }
 
     /// Says whether the endpoint belongs to the simulator, not to the platform.
     pub(crate) fn is_backstage(self) -> bool {
-        matches!(self, Self::Books | Self::Counters | Self::GetFaults | Self::SetFaults)
+        self.name().contains(" /sim/")
     }
 
     /// Says whether the endpoint only reads.

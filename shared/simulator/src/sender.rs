@@ -23,6 +23,7 @@ pub(crate) fn client() -> Result<reqwest::Client, SimulatorError> {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .no_proxy()
+        .http1_title_case_headers()
         .build()
         .map_err(SimulatorError::Sender)
 }

@@ -38,6 +38,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long open calls may take to finish when the simulator stops.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
+/// Wait between the first half of a cut body and the end of the connection.
+const CUT_PAUSE: Duration = Duration::from_millis(20);
+
 /// Pieces of a slow body, and the wait before each.
 const SLOW_PIECES: usize = 8;
 const SLOW_PAUSE: Duration = Duration::from_millis(120);
@@ -105,13 +108,14 @@ impl Stop {
 ///
 /// # Errors
 ///
-/// Fails when the corpus cannot be read, the listener has no address or the webhook sender
+/// Fails when a setting cannot be used, the corpus cannot be read, the listener has no address or the webhook sender
 /// cannot be set up.
 pub fn start(
     listener: TcpListener,
     config: Config,
     clock: Arc<dyn Clock>,
 ) -> Result<Running, SimulatorError> {
+    config.check()?;
     let addr = listener.local_addr().map_err(SimulatorError::Listen)?;
     let corpus = config.corpus.as_deref().map(Corpus::load).transpose()?.unwrap_or_default();
     let client = sender::client()?;
@@ -269,7 +273,13 @@ async fn deliver(
         Transport::Cut => {
             let bytes = answer.bytes();
             let half = bytes.slice(..bytes.len() / 2);
-            let pieces = futures_util::stream::iter([Ok(Frame::data(half)), Err(Broken)]);
+            let clock = Arc::clone(&shared.clock);
+            // The pause lets the first half leave the buffer before the connection breaks.
+            let end = futures_util::stream::once(async move {
+                clock.sleep(CUT_PAUSE).await;
+                Err(Broken)
+            });
+            let pieces = futures_util::stream::iter([Ok(Frame::data(half))]).chain(end);
             response(answer, bytes.len(), UnsyncBoxBody::new(StreamBody::new(pieces)))
         }
     }
