@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use domain::ports::PortError;
 
+use crate::connection::{self, OpenError, Purpose};
+use crate::limits::BUSY_TIMEOUT;
 use crate::store::{LEDGER, SqliteStore};
 
 /// Why there is no backup.
@@ -27,7 +29,13 @@ pub enum BackupError {
         #[source]
         source: io::Error,
     },
+    /// The ledger's file cannot be opened once more.
+    #[error(transparent)]
+    Open(OpenError),
     /// `SQLite` refused.
+    #[error("the ledger cannot be copied; check that the backup's directory exists and has room")]
+    Sqlite(#[source] rusqlite::Error),
+    /// The store is closed.
     #[error("the ledger cannot be copied")]
     Ledger(#[source] PortError),
 }
@@ -43,31 +51,35 @@ impl SqliteStore {
     /// # Errors
     /// See [`BackupError`]; nothing that exists is overwritten.
     pub async fn backup(&self, target: &Path) -> Result<(), BackupError> {
+        let source = self.path().to_owned();
         let target = target.to_owned();
-        let refused = target.clone();
-        let outcome = self
-            .read(LEDGER, "backup", move |connection| {
-                if target.exists() {
-                    return Ok(Err(io::ErrorKind::AlreadyExists.into()));
-                }
-                let partial = partial_of(&target);
-                match std::fs::remove_file(&partial) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Ok(Err(error));
-                    }
-                    _ => {}
-                }
-                let text = partial.to_string_lossy().into_owned();
-                connection.execute("VACUUM INTO ?1", [text])?;
-                Ok(publish(&partial, &target))
-            })
+        self.read(LEDGER, "backup", move |_| Ok(copy(&source, &target)))
             .await
-            .map_err(BackupError::Ledger)?;
-        outcome.map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => BackupError::Exists { path: refused },
-            _ => BackupError::Io { path: refused, source },
-        })
+            .map_err(BackupError::Ledger)?
     }
+}
+
+/// Copies over a connection of its own, because the readers' connections refuse to write, be it
+/// to another file.
+fn copy(source: &Path, target: &Path) -> Result<(), BackupError> {
+    let trouble = |source| BackupError::Io { path: target.to_owned(), source };
+    if target.try_exists().map_err(trouble)? {
+        return Err(BackupError::Exists { path: target.to_owned() });
+    }
+    let partial = partial_of(target);
+    // `SQLite` takes names in UTF-8 alone.
+    let name = partial.to_str().ok_or_else(|| trouble(io::ErrorKind::InvalidFilename.into()))?;
+    match std::fs::remove_file(&partial) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(trouble(error)),
+        _ => {}
+    }
+    let connection =
+        connection::open(source, BUSY_TIMEOUT, Purpose::Write).map_err(BackupError::Open)?;
+    connection.execute("VACUUM INTO ?1", [name]).map_err(BackupError::Sqlite)?;
+    publish(&partial, target).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => BackupError::Exists { path: target.to_owned() },
+        _ => trouble(source),
+    })
 }
 
 fn partial_of(target: &Path) -> PathBuf {
@@ -87,3 +99,6 @@ fn publish(partial: &Path, target: &Path) -> io::Result<()> {
     };
     File::open(directory)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests;

@@ -192,3 +192,6 @@ fn check(path: &Path, pragma: &'static str, found: &str, wanted: &str) -> Result
         wanted: wanted.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,3 +61,6 @@ impl Control for SqliteStore {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,3 +147,6 @@ fn page<K: serde::Serialize, T>(
         .map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))?;
     Ok(Page { items, next, unreadable: 0 })
 }
+
+#[cfg(test)]
+mod tests;

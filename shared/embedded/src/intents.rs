@@ -108,3 +108,6 @@ fn write(
         ])?;
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,3 +177,6 @@ fn decode_json<T: DeserializeOwned>(
         detail: format!("{:?} error at column {}", error.classify(), error.column()),
     })
 }
+
+#[cfg(test)]
+mod tests;

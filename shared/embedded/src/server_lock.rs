@@ -55,3 +55,6 @@ impl ServerLock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,3 +168,6 @@ pub(crate) fn ledger_error(
 ) -> PortError {
     PortError::new(LEDGER, operation, kind).with_source(source)
 }
+
+#[cfg(test)]
+mod tests;

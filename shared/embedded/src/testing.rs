@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::entry::{Cause, Entry};
+use domain::intent::{Intent, Submission};
 use domain::job::{JobId, JobKey, Kind};
 use domain::limits::Limits;
 use domain::ports::Clock;
+use domain::request::{FetchOptions, JobRequest};
 use domain::time::{Timestamp, after};
 use tempfile::TempDir;
 
@@ -72,4 +74,24 @@ pub(crate) fn entry(id: &str) -> Entry {
 
 pub(crate) fn entry_of(key: JobKey) -> Entry {
     Entry::expected(key, None, Cause::Submit, start(), &Limits::default())
+}
+
+/// The file that a test's parent process named, if this process is its child: a test binary takes
+/// any argument as one more filter.
+pub(crate) fn child_argument() -> Option<std::path::PathBuf> {
+    std::env::args().find_map(|argument| argument.strip_prefix("child:").map(Into::into))
+}
+
+/// The intent of one submission, open.
+pub(crate) fn intent(run: &str, position: u64, request: JobRequest) -> Intent {
+    let submission = Submission { run: run.to_owned(), position, request, reference: None };
+    Intent::open(&submission, "token".to_owned(), start(), &Limits::default())
+}
+
+pub(crate) fn extract(url: &str) -> JobRequest {
+    JobRequest::extract(url, FetchOptions::default()).unwrap()
+}
+
+pub(crate) fn crawl(url: &str) -> JobRequest {
+    JobRequest::crawl(url, FetchOptions::default(), 1, 10).unwrap()
 }

@@ -203,3 +203,6 @@ fn execute(connection: &Connection, sql: &'static str) -> Result<(), Failure> {
         .map(|_| ())
         .map_err(|error| Failure::Commit(Arc::new(error)))
 }
+
+#[cfg(test)]
+mod tests;

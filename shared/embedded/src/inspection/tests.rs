@@ -1,0 +1,141 @@
+use domain::entry::{Cause, DeadReason, State};
+use domain::job::{JobId, JobKey, Kind};
+use domain::limits::Limits;
+use domain::ports::{Entries, Expected};
+
+use super::*;
+use crate::testing::{TestStore, entry_of, start, stranger, test_store};
+
+/// Nine rows: of each kind one that is expected, one dead and gone, one dead and cancelled.
+async fn filled() -> (TestStore, Vec<Entry>) {
+    let test = test_store();
+    let mut rows = Vec::new();
+    for kind in Kind::ALL {
+        for (id, reason) in
+            [("b", None), ("a", Some(DeadReason::Gone)), ("C", Some(DeadReason::Cancelled))]
+        {
+            let mut row = entry_of(JobKey::new(kind, JobId::parse(id).unwrap()));
+            if let Some(reason) = reason {
+                let state = State::Dead { reason, error: None, result: None };
+                row = row.settled(state, Cause::Work, start(), &Limits::default());
+            }
+            Entries::write(&test.store, &row, Expected::Absent(start())).await.unwrap();
+            rows.push(row);
+        }
+    }
+    rows.sort_by_key(|row| row.key.clone());
+    (test, rows)
+}
+
+#[tokio::test]
+async fn rows_come_in_key_order_and_in_pages() {
+    let (test, rows) = filled().await;
+    let states = [None, Some(StateName::Dead), Some(StateName::Expected), Some(StateName::Stored)];
+    for state in states {
+        for kind in [None, Some(Kind::Batch)] {
+            let filter = EntryFilter { state, kind };
+            let wanted: Vec<_> = rows
+                .iter()
+                .filter(|row| state.is_none_or(|state| row.state.name() == state))
+                .filter(|row| kind.is_none_or(|kind| row.key.kind == kind))
+                .cloned()
+                .collect();
+            let mut found = Vec::new();
+            let mut from = None;
+            for _ in 0..rows.len() {
+                let page = test.store.list_entries(&filter, from.as_ref(), 2).await.unwrap();
+                found.extend(page.items);
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+            assert_eq!((found, from), (wanted, None), "{filter:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rows_are_counted_by_state_and_reason() {
+    let (test, _rows) = filled().await;
+    let counts = test.store.count_entries().await.unwrap();
+    let wanted = [("dead", 6), ("dead:cancelled", 3), ("dead:gone", 3), ("expected", 3)];
+    assert_eq!(counts, wanted.map(|(name, rows)| (name.to_owned(), rows)).into());
+}
+
+#[tokio::test]
+async fn a_row_that_does_not_decode_is_named() {
+    let (test, _rows) = filled().await;
+    stranger(&test.store).execute("UPDATE entries SET json = '' WHERE job_id = 'C'", []).unwrap();
+    let filter = EntryFilter::default();
+    let error = test.store.list_entries(&filter, None, 9).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert!(format!("{error:?}").contains("entry extract C"), "{error:?}");
+    let cursor = Cursor("{}".to_owned());
+    let error = test.store.list_entries(&filter, Some(&cursor), 9).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+    let error = test.store.list_intents(None, Some(&cursor), 9).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+}
+
+fn plan(connection: &Connection, sql: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let nothing = vec![rusqlite::types::Null; statement.parameter_count()];
+    let nothing = rusqlite::params_from_iter(nothing);
+    let lines = statement.query_map(nothing, |row| row.get::<_, String>(3)).unwrap();
+    lines.collect::<rusqlite::Result<Vec<_>>>().unwrap().join("; ")
+}
+
+/// A million rows are no reason to wait: every question has an index, and nothing is sorted.
+#[tokio::test]
+async fn every_question_is_answered_by_an_index() {
+    let (test, _rows) = filled().await;
+    let raw = stranger(&test.store);
+    let rows = "SELECT json FROM entries WHERE (kind, job_id) > (?1, ?2)";
+    let order = "ORDER BY kind, job_id LIMIT 9";
+    let runs = "SELECT json FROM intents WHERE";
+    let due = "due_at IS NOT NULL AND due_at <= ?1 AND";
+    for (sql, index) in [
+        (format!("{rows} {order}"), "autoindex_entries_1"),
+        (format!("{rows} AND kind = ?3 {order}"), "autoindex_entries_1"),
+        (format!("{rows} AND state = ?3 {order}"), "entries_by_state"),
+        (format!("{rows} AND state = ?3 AND kind = ?4 {order}"), "entries_by_state"),
+        (
+            format!(
+                "SELECT json FROM entries WHERE {due} (due_at, kind, job_id) > (?2, ?3, ?4) \
+                 ORDER BY due_at, kind, job_id LIMIT 9"
+            ),
+            "entries_by_due",
+        ),
+        (
+            format!("{runs} {due} (due_at, id) > (?2, ?3) ORDER BY due_at, id LIMIT 9"),
+            "intents_by_due",
+        ),
+        (
+            format!("{runs} (run, position, id) > (?1, ?2, ?3) ORDER BY run, position, id"),
+            "intents_by_run",
+        ),
+        (
+            format!(
+                "{runs} run = ?4 AND (run, position, id) > (?1, ?2, ?3) \
+                 ORDER BY run, position, id"
+            ),
+            "intents_by_run",
+        ),
+        ("SELECT state, count(*) FROM entries GROUP BY state".to_owned(), "entries_by_state"),
+        ("SELECT 1 FROM entries WHERE state = ?1 AND kind = ?2".to_owned(), "entries_by_state"),
+        ("SELECT 1 FROM intents WHERE state = 'open' AND kind = ?1".to_owned(), "intents_by_state"),
+        (
+            "SELECT rowid FROM entries WHERE expires_at <= ?1 ORDER BY expires_at".to_owned(),
+            "entries_by_expiry",
+        ),
+        ("SELECT min(visible_at) FROM tasks".to_owned(), "tasks_by_visibility"),
+        (
+            "SELECT body FROM tasks WHERE visible_at <= ?1 ORDER BY visible_at, id".to_owned(),
+            "tasks_by_visibility",
+        ),
+    ] {
+        let plan = plan(&raw, &sql);
+        assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{sql}: {plan}");
+    }
+}
