@@ -1,0 +1,7 @@
+//! The client as a whole against a server that answers anything.
+
+mod connections;
+mod deadlines;
+mod paths;
+mod secrets;
+mod statuses;
