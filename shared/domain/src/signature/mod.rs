@@ -34,7 +34,7 @@ pub const SECRETS_MAX: usize = 30;
 type HmacSha256 = Hmac<Sha256>;
 
 /// The headers of one delivery.
-pub trait Headers {
+pub trait Headers: Sync {
     /// All values of the header `name`, which is given in lower case, in order of arrival.
     ///
     /// Implementations match names without regard to case and return values as received.
