@@ -6,12 +6,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::{EventScope, LogRows, duration};
+use crate::delivery_log::{LogRow, RowStatus};
 use crate::dice::Key;
 use crate::job::Status;
 use crate::moment::Moment;
 use crate::platform::{Platform, Todo};
 use crate::signature::sign;
-use crate::webhooks::Webhook;
 
 /// Waits before the second and later attempts, in seconds before the speed. The platform's own
 /// schedule could not be read; this one is usual among services of its kind.
@@ -80,38 +80,6 @@ pub(crate) struct PendingAttempt {
     row: Option<usize>,
 }
 
-/// A row of the delivery log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogRow {
-    pub(crate) status: RowStatus,
-    delivery: Key,
-    number: u32,
-    job: u32,
-    http_status: Option<u16>,
-    delivered_at: Option<Moment>,
-    created_at: Moment,
-}
-
-/// Status of a log row (contract 1.10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowStatus {
-    Pending,
-    Success,
-    Failed,
-    Abandoned,
-}
-
-impl RowStatus {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Success => "success",
-            Self::Failed => "failed",
-            Self::Abandoned => "abandoned",
-        }
-    }
-}
-
 impl Platform {
     /// Plans the deliveries of a job that has just ended.
     pub(crate) fn announce(&mut self, ordinal: u32) {
@@ -168,28 +136,6 @@ impl Platform {
         self.attempts_made += 1;
         self.pending.insert(id, attempt);
         self.schedule(self.now.plus(wait), Todo::Send(id));
-    }
-
-    fn push_row(
-        &mut self,
-        webhook: usize,
-        job: u32,
-        delivery: Key,
-        number: u32,
-        status: RowStatus,
-    ) -> Option<usize> {
-        let created_at = self.now;
-        let log = &mut self.webhooks.get_mut(webhook).filter(|w| !w.is_deleted)?.log;
-        log.push(LogRow {
-            status,
-            delivery,
-            number,
-            job,
-            http_status: None,
-            delivered_at: None,
-            created_at,
-        });
-        Some(log.len() - 1)
     }
 
     fn note(&mut self, job: u32, change: impl FnOnce(&mut crate::job::DeliveryBook)) {
@@ -260,14 +206,6 @@ impl Platform {
         Some(self.event_json(job))
     }
 
-    fn delivery_id(&self, delivery: Key, number: u32) -> String {
-        let key = match self.config.webhooks.log {
-            LogRows::RowPerAttempt => delivery.child(u64::from(number)),
-            LogRows::RowPerDelivery => delivery,
-        };
-        self.dice.uuid("delivery", key)
-    }
-
     /// Records what became of an attempt and plans the next one if it failed.
     pub fn report_attempt(&mut self, id: AttemptId, now: Moment, outcome: AttemptOutcome) {
         self.roll(now);
@@ -328,23 +266,6 @@ impl Platform {
             }
         }
         self.plan_attempt(next, self.config.scaled(wait_secs));
-    }
-
-    pub(crate) fn log_row_json(&self, webhook: &Webhook, row: &LogRow) -> Value {
-        let rate = self.config.faults.deliveries.null_job_id;
-        let key = row.delivery.child(u64::from(row.number));
-        let is_nameless = self.dice.happens("null_job_id", key, rate);
-        let job_id = self.job(row.job).map(|job| &job.id).filter(|_| !is_nameless);
-        json!({
-            "id": self.delivery_id(row.delivery, row.number),
-            "event_type": webhook.kind.event_type(),
-            "job_id": job_id,
-            "attempt_number": row.number,
-            "status": row.status.name(),
-            "http_status": row.http_status,
-            "delivered_at": row.delivered_at,
-            "created_at": row.created_at,
-        })
     }
 
     /// Returns how long a webhook's receiver may take to answer.

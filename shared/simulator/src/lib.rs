@@ -6,7 +6,9 @@
 //!
 //! It knows nothing of the product that it tests.
 
+mod acceptance;
 mod answer;
+mod backstage;
 mod books;
 mod call;
 mod children;
@@ -15,10 +17,12 @@ mod config;
 mod content;
 mod counters;
 mod deliveries;
+mod delivery_log;
 mod dice;
 mod error;
 mod fate;
 mod faults;
+mod injection;
 mod job;
 mod listing;
 mod moment;
@@ -30,8 +34,10 @@ mod server;
 mod signature;
 mod statistics;
 mod submission;
+mod submit;
 mod views;
 mod webhooks;
+mod wire;
 
 pub use answer::{Answer, Transport};
 pub use books::Detail;

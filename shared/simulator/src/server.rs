@@ -4,19 +4,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::StreamExt as _;
-use http::{Request, Response, header};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
-use hyper::body::{Frame, Incoming};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::answer::{Answer, Transport};
+use crate::answer::Answer;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -25,6 +22,7 @@ use crate::error::SimulatorError;
 use crate::moment::Moment;
 use crate::platform::Platform;
 use crate::sender;
+use crate::wire::{AnswerBody, Broken, deliver, whole};
 
 /// Largest request body read, in bytes: a batch of 1,000 URLs of 8 KiB.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -35,15 +33,11 @@ const CONNECTIONS_MAX: usize = 1_024;
 /// Longest time in which a request's head, and then its body, must arrive.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// How long open calls may take to finish when the simulator stops.
 const STOP_GRACE: Duration = Duration::from_secs(2);
-
-/// Wait between the first half of a cut body and the end of the connection.
-const CUT_PAUSE: Duration = Duration::from_millis(20);
-
-/// Pieces of a slow body, and the wait before each.
-const SLOW_PIECES: usize = 8;
-const SLOW_PAUSE: Duration = Duration::from_millis(120);
 
 /// What connections and the sender share.
 pub(crate) struct Shared {
@@ -163,7 +157,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rec
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     // Out of descriptors, most likely: give open connections time to end.
-                    shared.clock.sleep(SLOW_PAUSE).await;
+                    shared.clock.sleep(ACCEPT_PAUSE).await;
                 }
             },
         }
@@ -204,13 +198,6 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, mut stop: watch::Rec
     }
 }
 
-/// Why a connection ends without a whole answer; never shown to anybody.
-#[derive(Debug, thiserror::Error)]
-#[error("the simulator closed the connection")]
-struct Broken;
-
-type AnswerBody = UnsyncBoxBody<Bytes, Broken>;
-
 async fn answer(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
@@ -235,81 +222,4 @@ async fn answer(
         platform.call(&call, now)
     });
     deliver(shared, &answer, stop).await
-}
-
-/// Sends an answer the way its transport says.
-async fn deliver(
-    shared: &Arc<Shared>,
-    answer: &Answer,
-    mut stop: watch::Receiver<bool>,
-) -> Result<Response<AnswerBody>, Broken> {
-    match answer.transport {
-        Transport::Prompt => whole(answer),
-        Transport::After(wait) => {
-            shared.clock.sleep(wait).await;
-            whole(answer)
-        }
-        Transport::Lost => Err(Broken),
-        Transport::Hang(longest) => {
-            tokio::select! {
-                biased;
-                () = stopped(&mut stop) => {}
-                () = shared.clock.sleep(longest) => {}
-            }
-            Err(Broken)
-        }
-        Transport::Slow => {
-            let bytes = answer.bytes();
-            let clock = Arc::clone(&shared.clock);
-            let pieces = futures_util::stream::iter(pieces(&bytes)).then(move |piece| {
-                let clock = Arc::clone(&clock);
-                async move {
-                    clock.sleep(SLOW_PAUSE).await;
-                    Ok(Frame::data(piece))
-                }
-            });
-            response(answer, bytes.len(), UnsyncBoxBody::new(StreamBody::new(pieces)))
-        }
-        Transport::Cut => {
-            let bytes = answer.bytes();
-            let half = bytes.slice(..bytes.len() / 2);
-            let clock = Arc::clone(&shared.clock);
-            // The pause lets the first half leave the buffer before the connection breaks.
-            let end = futures_util::stream::once(async move {
-                clock.sleep(CUT_PAUSE).await;
-                Err(Broken)
-            });
-            let pieces = futures_util::stream::iter([Ok(Frame::data(half))]).chain(end);
-            response(answer, bytes.len(), UnsyncBoxBody::new(StreamBody::new(pieces)))
-        }
-    }
-}
-
-fn pieces(bytes: &Bytes) -> Vec<Bytes> {
-    let size = bytes.len().div_ceil(SLOW_PIECES).max(1);
-    bytes.chunks(size).map(|piece| bytes.slice_ref(piece)).collect()
-}
-
-fn whole(answer: &Answer) -> Result<Response<AnswerBody>, Broken> {
-    let bytes = answer.bytes();
-    let length = bytes.len();
-    response(answer, length, Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
-}
-
-fn response(
-    answer: &Answer,
-    length: usize,
-    body: AnswerBody,
-) -> Result<Response<AnswerBody>, Broken> {
-    let mut builder = Response::builder().status(answer.status);
-    if answer.body.is_some() {
-        builder = builder.header(header::CONTENT_TYPE, "application/json");
-    }
-    if answer.status != 204 {
-        builder = builder.header(header::CONTENT_LENGTH, length);
-    }
-    if let Some(wait) = &answer.retry_after {
-        builder = builder.header(header::RETRY_AFTER, wait);
-    }
-    builder.body(body).map_err(|_| Broken)
 }

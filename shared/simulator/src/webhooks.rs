@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Problem};
-use crate::deliveries::LogRow;
+use crate::delivery_log::LogRow;
 use crate::dice::Key;
 use crate::job::Kind;
 use crate::moment::Moment;

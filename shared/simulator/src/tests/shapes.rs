@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::{Call, Platform};
+use crate::{Call, Config, Platform};
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -169,6 +169,15 @@ fn a_synchronous_extraction_answers_after_its_duration_and_leaves_no_job() {
     assert_eq!(body["error"]["code"], "TIMEOUT");
     assert_eq!(body["error"]["retryable"], true);
     assert_eq!(body["tokens_charged"], 0);
+}
+
+#[test]
+fn a_synchronous_extraction_that_waits_too_long_answers_504() {
+    let mut stage = Stage::new(Config { job_median_secs: 10_000.0, ..Config::default() });
+    let answer = stage.post("/v1/extract", &json!({ "url": "https://a.example/" }));
+    assert_eq!((answer.status, shape(answer.body.as_ref())), (504, 'A'));
+    assert_eq!(answer.body.unwrap()["retryable"], true);
+    assert_eq!(answer.transport, crate::Transport::After(std::time::Duration::from_mins(2)));
 }
 
 #[test]
