@@ -1,0 +1,70 @@
+//! The command line: global options and verbs.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::logging;
+use crate::output::{Output, print_error};
+
+/// Stores the results of asynchronous scraping jobs once, and loses none.
+#[derive(Debug, Parser)]
+#[command(name = "gleaner", version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    /// Print machine-readable JSON on standard output.
+    #[arg(long, global = true)]
+    json: bool,
+    /// How much to log on standard error: error, warn, info, debug or trace.
+    #[arg(long, global = true, env = "GLEANER_LOG", default_value = "warn", value_name = "LEVEL")]
+    log: String,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run simulator and pipeline together, and balance the books at the end.
+    Demo(commands::demo::Demo),
+    /// Run the platform's simulator.
+    Simulate(commands::simulate::Simulate),
+}
+
+/// Runs the command line and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors and go to standard output.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            drop(error.print());
+            return ExitCode::from(exit.code());
+        }
+    };
+    let output = if arguments.json { Output::Json } else { Output::Text };
+    let exit = match execute(arguments, output) {
+        Ok(exit) => exit,
+        Err(error) => {
+            print_error(&error);
+            error.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
+    logging::start(&arguments.log, output)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::new(Exit::System, "cannot start").because(error))?;
+    runtime.block_on(async {
+        match arguments.verb {
+            Verb::Demo(demo) => demo.run(output).await,
+            Verb::Simulate(simulate) => simulate.run(output).await,
+        }
+    })
+}

@@ -1,0 +1,21 @@
+//! One file per verb.
+
+pub(crate) mod demo;
+pub(crate) mod simulate;
+
+/// Resolves when the process is asked to end: by Ctrl-C or by SIGTERM.
+pub(crate) async fn interrupted() {
+    let mut terminate =
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(terminate) => terminate,
+            Err(error) => {
+                tracing::warn!(%error, "SIGTERM will not be noticed");
+                drop(tokio::signal::ctrl_c().await);
+                return;
+            }
+        };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,85 @@
+//! `gleaner demo`: simulator and pipeline together.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::demo::{DemoOptions, Untampered, Weather, prepare_dir, run};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Most jobs in one demo.
+const JOBS_MAX: i64 = 1_000_000;
+
+/// Run simulator and pipeline together, and balance the books at the end.
+///
+/// The platform's simulator runs as a process of its own and sends signed webhooks over loopback;
+/// the pipeline receives, verifies, records, queues, fetches and stores. An independent judge then
+/// compares the simulator's books with the results folder. Exit code 1 if they do not balance.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Jobs to submit: four fifths pages, the rest batches and crawls.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=JOBS_MAX))]
+    jobs: u32,
+    /// Decides durations and faults of each job; what overlaps with what is not seeded.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Divides the platform's durations (a page takes 20 s in the median).
+    #[arg(long, default_value = "20", value_parser = parse_speed)]
+    speed: f64,
+    /// What goes wrong.
+    #[arg(long, value_enum, default_value = "gentle")]
+    faults: Weather,
+    /// Folder with real UTF-8 `.html` and `.md` files that are served as results.
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// New or empty folder for ledger and results; without it a temporary one, removed at the end.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Longest wait for the last jobs, in seconds.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    patience: u64,
+}
+
+impl Demo {
+    pub(crate) async fn run(self, output: Output) -> Result<Exit, CliError> {
+        let temporary = match &self.dir {
+            Some(_) => None,
+            None => Some(tempfile::Builder::new().prefix("gleaner-demo-").tempdir().map_err(
+                |error| CliError::new(Exit::System, "cannot make a folder").because(error),
+            )?),
+        };
+        let dir = match (&self.dir, &temporary) {
+            (Some(dir), _) => dir.clone(),
+            (None, Some(temporary)) => temporary.path().to_owned(),
+            (None, None) => PathBuf::from("."),
+        };
+        prepare_dir(&dir)?;
+        let options = DemoOptions {
+            jobs: self.jobs,
+            seed: self.seed,
+            speed: self.speed,
+            weather: self.faults,
+            corpus: self.corpus,
+            dir,
+            program: std::env::current_exe().map_err(|error| {
+                CliError::new(Exit::System, "cannot find this program").because(error)
+            })?,
+            live: output == Output::Text,
+            patience: Duration::from_secs(self.patience),
+        };
+        let report = run(&options, &Untampered).await?;
+        output.print(&report)?;
+        Ok(if report.balanced { Exit::Ok } else { Exit::CheckFailed })
+    }
+}
+
+/// A positive, finite speed.
+pub(crate) fn parse_speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.001..=1_000_000.0).contains(&speed) => Ok(speed),
+        _ => Err("give a number from 0.001 to 1000000".to_owned()),
+    }
+}

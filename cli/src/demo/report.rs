@@ -1,0 +1,189 @@
+//! The demo's books at the end: what was submitted, what became of it, and what the judge says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::books::{Counters, Job};
+use super::judge::Judgement;
+use super::{DemoOptions, open_entries};
+use crate::error::CliError;
+use crate::pipeline::Pipeline;
+use crate::serve::Tallied;
+
+/// How submitting went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Submitted {
+    /// The platform has the job.
+    pub accepted: u64,
+    /// The platform refused it for good.
+    pub refused: u64,
+    /// Whether the platform has it could not be found out.
+    pub ambiguous: u64,
+    /// The demo's patience ended first.
+    pub unfinished: u64,
+}
+
+/// What the report is made of.
+pub(super) struct Facts<'a> {
+    pub(super) options: &'a DemoOptions,
+    pub(super) wall: Duration,
+    pub(super) books: &'a [Job],
+    pub(super) counters: &'a Counters,
+    pub(super) submitted: Submitted,
+    pub(super) tallied: Tallied,
+    pub(super) settled: bool,
+}
+
+/// The demo's books.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Version of this format.
+    pub version: u32,
+    /// Whether everything adds up.
+    pub balanced: bool,
+    /// The seed.
+    pub seed: u64,
+    /// Seconds from start to judgement.
+    pub wall_secs: f64,
+    /// How submitting went.
+    pub submitted: Submitted,
+    /// Jobs that the platform accepted, resubmissions and others' included.
+    pub platform_jobs: u64,
+    /// The ledger's rows by state, and dead ones by reason.
+    pub ledger: BTreeMap<String, u64>,
+    /// Rows that somebody is still owed.
+    pub open: u64,
+    /// Rows and submissions whose payment could not be decided.
+    pub ambiguous: u64,
+    /// What the judge says.
+    pub judge: Judgement,
+    /// API calls other than submissions and webhook management, per platform job.
+    pub calls_per_job: f64,
+    /// API calls by endpoint.
+    pub calls: BTreeMap<String, u64>,
+    /// What the server counted.
+    pub server: BTreeMap<String, u64>,
+    /// Webhooks as the platform counted them.
+    pub webhooks: BTreeMap<String, u64>,
+    /// Seconds from the platform's finish to the stored result, median.
+    pub finished_to_stored_p50_secs: f64,
+    /// The same, 99th percentile.
+    pub finished_to_stored_p99_secs: f64,
+    /// Where the results lie.
+    pub dir: String,
+}
+
+impl Report {
+    pub(super) async fn new(
+        pipeline: &Pipeline,
+        facts: Facts<'_>,
+        judge: Judgement,
+    ) -> Result<Self, CliError> {
+        let ledger = pipeline.ledger.count_entries().await?;
+        let open = open_entries(pipeline).await?;
+        let dead_ambiguous = ledger.get("dead:ambiguous").copied().unwrap_or_default();
+        let calls = calls(facts.counters);
+        let platform_jobs = u64::try_from(facts.books.len()).unwrap_or(u64::MAX);
+        let looks: u64 =
+            calls.iter().filter(|(endpoint, _)| is_look(endpoint)).map(|(_, count)| count).sum();
+        let latencies = super::view::latencies(pipeline, facts.books).await?;
+        let balanced =
+            judge.is_clean() && open == 0 && facts.settled && facts.submitted.unfinished == 0;
+        Ok(Self {
+            version: 1,
+            balanced,
+            seed: facts.options.seed,
+            wall_secs: facts.wall.as_secs_f64(),
+            submitted: facts.submitted,
+            platform_jobs,
+            ambiguous: dead_ambiguous + facts.submitted.ambiguous,
+            open,
+            ledger,
+            judge,
+            calls_per_job: ratio(looks, platform_jobs),
+            calls,
+            server: facts
+                .tallied
+                .iter()
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
+            webhooks: facts.counters.counters.webhooks.clone(),
+            finished_to_stored_p50_secs: percentile(&latencies, 50),
+            finished_to_stored_p99_secs: percentile(&latencies, 99),
+            dir: facts.options.dir.display().to_string(),
+        })
+    }
+}
+
+/// Calls by endpoint, the simulator's own control plane left out.
+fn calls(counters: &Counters) -> BTreeMap<String, u64> {
+    counters
+        .counters
+        .calls
+        .iter()
+        .filter(|(endpoint, _)| !endpoint.contains("/sim"))
+        .map(|(endpoint, by_status)| (endpoint.clone(), by_status.values().sum()))
+        .collect()
+}
+
+/// Whether an endpoint is neither a submission nor about webhooks.
+fn is_look(endpoint: &str) -> bool {
+    !endpoint.starts_with("POST") && !endpoint.contains("webhook")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a demo are far below 2^53")]
+fn ratio(count: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { count as f64 / of as f64 }
+}
+
+/// The value below which `percent` of the sorted values lie; 0 for none.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(index).copied().unwrap_or_default()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.balanced { "the books balance" } else { "THE BOOKS DO NOT BALANCE" };
+        writeln!(out, "{verdict} (seed {}, {:.1} s)", self.seed, self.wall_secs)?;
+        writeln!(out)?;
+        writeln!(out, "submitted         {:>8}", self.submitted.accepted)?;
+        writeln!(
+            out,
+            "platform's jobs   {:>8}  resubmissions and others' included",
+            self.platform_jobs
+        )?;
+        writeln!(out, "stored            {:>8}", self.judge.stored)?;
+        for (state, count) in self.ledger.iter().filter(|(state, _)| state.contains(':')) {
+            writeln!(out, "{:<17} {count:>8}", state.replace(':', ": "))?;
+        }
+        let superseded = self.ledger.get("superseded").copied().unwrap_or_default();
+        writeln!(out, "superseded        {superseded:>8}")?;
+        for (name, count) in [
+            ("open", self.open),
+            ("not submitted", self.submitted.unfinished + self.submitted.refused),
+            ("ambiguous", self.ambiguous),
+            ("lost", self.judge.lost),
+            ("stored twice", self.judge.stored_twice),
+            ("paid twice", self.judge.paid_twice),
+            ("wrong content", self.judge.wrong),
+        ] {
+            writeln!(out, "{name:<17} {count:>8}")?;
+        }
+        writeln!(out)?;
+        writeln!(out, "answers lost      {:>8}", self.judge.answers_lost)?;
+        writeln!(out, "API calls a job   {:>8.3}  submissions not counted", self.calls_per_job)?;
+        writeln!(
+            out,
+            "finish to stored  {:>7.2}s  median; 99 of 100 within {:.2} s",
+            self.finished_to_stored_p50_secs, self.finished_to_stored_p99_secs
+        )?;
+        for finding in &self.judge.findings {
+            writeln!(out, "finding: {finding}")?;
+        }
+        write!(out, "results           {}", self.dir)
+    }
+}

@@ -1,0 +1,127 @@
+//! The live view on standard error, and the latencies that it shows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::entry::StateName;
+use domain::job::{JobId, JobKey, Kind};
+use domain::time::Timestamp;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::books::Job;
+use super::platform::Simulator;
+use super::seconds_between;
+use crate::error::CliError;
+use crate::pipeline::Pipeline;
+use crate::serve::{Tally, total};
+
+/// Pause between two drawings.
+const DRAW_PAUSE: Duration = Duration::from_millis(250);
+
+/// A view in the background; nothing if it is switched off.
+pub(super) struct View {
+    task: Option<JoinHandle<()>>,
+}
+
+impl View {
+    /// Starts drawing until the signal says stop.
+    pub(super) fn start(
+        live: bool,
+        pipeline: &Pipeline,
+        tally: &Arc<Tally>,
+        simulator: &Simulator,
+        jobs: usize,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Self {
+        if !live {
+            return Self { task: None };
+        }
+        eprintln_line(&format!("simulator on {}", simulator.url()));
+        let (pipeline, tally) = (pipeline.clone(), Arc::clone(tally));
+        let task = tokio::spawn(async move {
+            let bar = ProgressBar::new(u64::try_from(jobs).unwrap_or(u64::MAX));
+            if let Ok(style) =
+                ProgressStyle::with_template("{elapsed:>5} {bar:30} {pos}/{len}\n{msg}")
+            {
+                bar.set_style(style);
+            }
+            while !*stopped.borrow() {
+                draw(&bar, &pipeline, &tally).await;
+                tokio::select! {
+                    biased;
+                    _ = stopped.changed() => {}
+                    () = pipeline.clock.sleep(DRAW_PAUSE) => {}
+                }
+            }
+            bar.finish_and_clear();
+        });
+        Self { task: Some(task) }
+    }
+
+    /// Waits until the last drawing is gone.
+    pub(super) async fn finish(self) {
+        if let Some(task) = self.task {
+            drop(task.await);
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the live view is for a person at a terminal")]
+fn eprintln_line(line: &str) {
+    eprintln!("{line}");
+}
+
+async fn draw(bar: &ProgressBar, pipeline: &Pipeline, tally: &Tally) {
+    let Ok(counts) = pipeline.ledger.count_entries().await else { return };
+    let of = |state: StateName| counts.get(state.as_str()).copied().unwrap_or_default();
+    let seen = tally.read();
+    bar.set_position(of(StateName::Stored) + of(StateName::Dead));
+    bar.set_message(format!(
+        "expected {}  received {}  resubmitting {}  stored {}  superseded {}  dead {}\n\
+         webhooks: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list",
+        of(StateName::Expected),
+        of(StateName::Received),
+        of(StateName::Resubmitting),
+        of(StateName::Stored),
+        of(StateName::Superseded),
+        of(StateName::Dead),
+        total(&seen, "webhooks_accepted"),
+        total(&seen, "webhooks_repeated"),
+        total(&seen, "webhooks_rejected"),
+        total(&seen, "swept_sent"),
+        total(&seen, "bulk_announced"),
+    ));
+}
+
+/// Seconds from the platform's finish of a job to the settled row, sorted; for stored jobs.
+pub(super) async fn latencies(pipeline: &Pipeline, books: &[Job]) -> Result<Vec<f64>, CliError> {
+    let finished: BTreeMap<JobKey, Timestamp> = books
+        .iter()
+        .filter_map(|job| {
+            let kind = job.kind.parse::<Kind>().ok()?;
+            Some((JobKey::new(kind, JobId::parse(&job.job_id).ok()?), job.finished_at?))
+        })
+        .collect();
+    let filter =
+        domain::ports::EntryFilter { state: Some(StateName::Stored), ..Default::default() };
+    let mut latencies = Vec::new();
+    let mut after = None;
+    loop {
+        let page = pipeline.ledger.list_entries(&filter, after.as_ref(), 500).await?;
+        for entry in &page.items {
+            let stored = entry.history.last().map(|transition| transition.at);
+            if let (Some(finished), Some(stored)) = (finished.get(&entry.key), stored) {
+                latencies.push(seconds_between(*finished, stored));
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    latencies.sort_by(f64::total_cmp);
+    Ok(latencies)
+}

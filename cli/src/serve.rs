@@ -1,0 +1,106 @@
+//! The embedded server: receiver, worker pool and sweep in one process.
+
+mod receiver;
+mod tally;
+mod ticker;
+mod workers;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::envelope::EnvelopeFormat;
+use domain::keyring::Keyring;
+use domain::ports::{Clock as _, TaskSource};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+pub use receiver::ReceiverBounds;
+pub use tally::{Tallied, Tally, total};
+
+use crate::pipeline::Pipeline;
+use crate::system::SystemClock;
+
+/// Longest time that open deliveries and tasks get to finish when the server stops.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// What a server is made of.
+pub struct Server {
+    /// The adapters.
+    pub pipeline: Pipeline,
+    /// Where the workers take tasks from.
+    pub source: Arc<dyn Waiting>,
+    /// The signing secrets.
+    pub keyring: Arc<Keyring>,
+    /// Where the ids are in a body.
+    pub format: EnvelopeFormat,
+    /// How much it does at once.
+    pub settings: ServerSettings,
+    /// What it counted.
+    pub tally: Arc<Tally>,
+}
+
+/// How much a server does at once.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Path of the receiver.
+    pub path: String,
+    /// Tasks worked at once.
+    pub workers: u32,
+    /// How long a task is hidden while it is worked.
+    pub hold: Duration,
+    /// Pause between two ticks of sweep and bulk polling.
+    pub tick: Duration,
+    /// Rows per tick.
+    pub tick_budget: u32,
+    /// Bounds of the receiver.
+    pub bounds: ReceiverBounds,
+}
+
+/// A task source that can be waited for.
+#[async_trait::async_trait]
+pub trait Waiting: TaskSource {
+    /// Returns when a task may be visible, or after `at_most`.
+    async fn wait(&self, at_most: Duration);
+}
+
+#[async_trait::async_trait]
+impl Waiting for embedded::SqliteStore {
+    async fn wait(&self, at_most: Duration) {
+        if self.wait_for_task(at_most).await.is_err() {
+            // The store is in trouble; asking again at once would only add to it.
+            SystemClock.sleep(at_most).await;
+        }
+    }
+}
+
+impl Server {
+    /// Serves until `until` is ready, then lets what is open finish for a while.
+    pub async fn serve(self, listener: TcpListener, until: impl Future<Output = ()>) {
+        let server = Arc::new(self);
+        let (stop, stopped) = watch::channel(false);
+        let receiver = tokio::spawn(receiver::run(Arc::clone(&server), listener, stopped.clone()));
+        let workers = tokio::spawn(workers::run(Arc::clone(&server), stopped.clone()));
+        let ticker = tokio::spawn(ticker::run(Arc::clone(&server), stopped));
+        until.await;
+        tracing::info!("stopping; open deliveries and tasks may finish");
+        // Receivers of the signal may be gone already.
+        let _ = stop.send(true);
+        let finished = async {
+            for part in [receiver, workers, ticker] {
+                if let Err(error) = part.await {
+                    tracing::error!(%error, "a part of the server ended badly");
+                }
+            }
+        };
+        if tokio::time::timeout(STOP_GRACE, finished).await.is_err() {
+            tracing::warn!("stopped before everything open had finished; the sweep takes it up");
+        }
+    }
+}
+
+/// Resolves when the signal says stop, or when nobody can say so any more.
+async fn stopped(signal: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone, which is a stop as well.
+    let _ = signal.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,225 @@
+//! The receiver over HTTP: bounded in connections, time and bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use domain::announce::AnnounceOutcome;
+use domain::receive::{ReceivePorts, Reception, receive};
+use domain::signature::Headers;
+use http_body_util::{BodyExt as _, Limited};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use super::{STOP_GRACE, Server, stopped};
+
+/// Bounds of the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverBounds {
+    /// Connections served at once; further ones wait in the system's backlog.
+    pub connections: usize,
+    /// Largest body, in bytes.
+    pub body_bytes: usize,
+    /// Bytes of bodies held at once; a body that does not fit is answered 503.
+    pub bodies_bytes: usize,
+    /// Longest time in which a request's head must arrive.
+    pub head_timeout: Duration,
+    /// Longest time in which a request's body must arrive.
+    pub body_timeout: Duration,
+}
+
+impl Default for ReceiverBounds {
+    fn default() -> Self {
+        Self {
+            connections: 1_024,
+            body_bytes: 32 * 1_024 * 1_024,
+            bodies_bytes: 128 * 1_024 * 1_024,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Bytes per permit of the budget of bodies in flight.
+const BUDGET_UNIT: usize = 1_024;
+/// Pause after `accept` failed, so that a lack of file descriptors is not a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+struct Shared {
+    server: Arc<Server>,
+    budget: Arc<Semaphore>,
+}
+
+pub(super) async fn run(
+    server: Arc<Server>,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+) {
+    let bounds = server.settings.bounds;
+    let budget = Arc::new(Semaphore::new(bounds.bodies_bytes / BUDGET_UNIT));
+    let shared = Arc::new(Shared { server: Arc::clone(&server), budget });
+    let router = Router::new()
+        .route(&server.settings.path, post(deliver))
+        .route("/healthz", get(|| async { "ok" }))
+        .with_state(shared);
+    let connections = Arc::new(Semaphore::new(bounds.connections));
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stopped(&mut stop) => break,
+            accepted = accept(&server, &listener, &connections) => accepted,
+        };
+        let Some((stream, permit)) = accepted else { continue };
+        let service = TowerToHyperService::new(router.clone());
+        let mut builder = hyper::server::conn::http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(bounds.head_timeout);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A broken connection is the other side's affair; what was received is in the ledger.
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "connection ended");
+            }
+            drop(permit);
+        });
+    }
+    if tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await.is_err() {
+        tracing::warn!("connections were still open at the end");
+    }
+}
+
+async fn accept(
+    server: &Server,
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "connection without TCP_NODELAY");
+            }
+            Some((stream, permit))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            server.pipeline.clock.sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+/// The headers of a request, as verification wants them.
+struct RequestHeaders<'a>(&'a HeaderMap);
+
+impl Headers for RequestHeaders<'_> {
+    fn values(&self, name: &str) -> Vec<&[u8]> {
+        self.0.get_all(name).iter().map(HeaderValue::as_bytes).collect()
+    }
+}
+
+async fn deliver(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let server = &shared.server;
+    let (parts, body) = request.into_parts();
+    let body = match read(&shared, &parts.headers, body).await {
+        Ok(body) => body,
+        Err(status) => {
+            server.tally.count("webhooks_unread");
+            tracing::info!(status = status.as_u16(), "delivery not read");
+            return status.into_response();
+        }
+    };
+    let pipeline = &server.pipeline;
+    let ports = ReceivePorts {
+        announcing: pipeline.ports().announcing(),
+        keyring: &server.keyring,
+        format: &server.format,
+    };
+    let reception = receive(ports, &RequestHeaders(&parts.headers), &body.bytes).await;
+    note(server, &reception);
+    StatusCode::from_u16(reception.status())
+        .unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
+        .into_response()
+}
+
+/// A body, and its share of the budget.
+struct Held {
+    bytes: Bytes,
+    _share: tokio::sync::OwnedSemaphorePermit,
+}
+
+/// Reads the body within the bounds. The share of the budget is the declared length, or the
+/// largest body where none is declared.
+async fn read(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Held, StatusCode> {
+    let bounds = shared.server.settings.bounds;
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse::<usize>().ok());
+    if declared.is_some_and(|bytes| bytes > bounds.body_bytes) {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let units = declared.unwrap_or(bounds.body_bytes).div_ceil(BUDGET_UNIT).max(1);
+    let share = Arc::clone(&shared.budget)
+        .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))
+        .map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let reading = Limited::new(body, bounds.body_bytes).collect();
+    let collected = tokio::time::timeout(bounds.body_timeout, reading)
+        .await
+        .map_err(|_| StatusCode::REQUEST_TIMEOUT)?
+        .map_err(|error| {
+            if error.is::<http_body_util::LengthLimitError>() {
+                StatusCode::PAYLOAD_TOO_LARGE
+            } else {
+                StatusCode::BAD_REQUEST
+            }
+        })?;
+    Ok(Held { bytes: collected.to_bytes(), _share: share })
+}
+
+fn note(server: &Server, reception: &Reception) {
+    let code = reception.code();
+    match reception {
+        Reception::Accepted { key, outcome, delivery_id, secret } => {
+            server.tally.count(match outcome {
+                AnnounceOutcome::New | AnnounceOutcome::Sent(_) => "webhooks_accepted",
+                AnnounceOutcome::Known(_) => "webhooks_repeated",
+            });
+            tracing::info!(
+                job.id = %key.job_id,
+                job.kind = %key.kind,
+                delivery.id = delivery_id.as_deref().unwrap_or_default(),
+                secret,
+                code,
+                "delivery accepted"
+            );
+        }
+        Reception::Ignored { event } => {
+            server.tally.count("webhooks_ignored");
+            tracing::info!(event, code, "delivery acknowledged and not owed");
+        }
+        Reception::Rejected { diagnostics, .. } => {
+            server.tally.count("webhooks_rejected");
+            tracing::info!(code, ?diagnostics, "delivery rejected");
+        }
+        Reception::Unusable { .. } => {
+            server.tally.count("webhooks_unusable");
+            tracing::warn!(code, "genuine delivery is not usable");
+        }
+        Reception::Unavailable(cause) => {
+            server.tally.count("webhooks_unavailable");
+            tracing::error!(code, error = ?cause, "delivery could not be received");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The worker pool: takes tasks, works each on its own, acknowledges what is done.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::ports::HeldTask;
+use domain::work::{Skip, Worked, work};
+use futures_util::FutureExt as _;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::{Server, stopped};
+
+/// Longest sleep of an idle pool: tasks that another process sent are noticed after it.
+const IDLE_MAX: Duration = Duration::from_millis(500);
+/// Most tasks taken at once.
+const TAKE_MAX: u32 = 64;
+
+pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
+    let permits = Arc::new(Semaphore::new(usize::try_from(server.settings.workers).unwrap_or(1)));
+    let mut running = JoinSet::new();
+    while !*stop.borrow() {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => break,
+            () = take(&server, &permits, &mut running) => {}
+        }
+        while running.try_join_next().is_some() {}
+    }
+    while running.join_next().await.is_some() {}
+}
+
+/// Takes as many tasks as there are free workers, or waits for either.
+async fn take(server: &Arc<Server>, permits: &Arc<Semaphore>, running: &mut JoinSet<()>) {
+    // A closed semaphore does not happen: nobody closes it.
+    let Ok(first) = Arc::clone(permits).acquire_owned().await else { return };
+    let free = u32::try_from(permits.available_permits()).unwrap_or(u32::MAX).saturating_add(1);
+    let held = match server.source.receive(free.min(TAKE_MAX), server.settings.hold).await {
+        Ok(held) => held,
+        Err(error) => {
+            tracing::warn!(error = ?error, "no tasks could be taken");
+            server.pipeline.clock.sleep(IDLE_MAX).await;
+            return;
+        }
+    };
+    if held.is_empty() {
+        drop(first);
+        server.source.wait(IDLE_MAX).await;
+        return;
+    }
+    let mut first = Some(first);
+    for task in held {
+        let permit = match first.take() {
+            Some(permit) => permit,
+            None => match Arc::clone(permits).acquire_owned().await {
+                Ok(permit) => permit,
+                Err(_) => return,
+            },
+        };
+        let server = Arc::clone(server);
+        running.spawn(async move {
+            one(&server, &task).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Works one task. Its trouble, a panic included, is its alone: the task comes again after its
+/// hold.
+async fn one(server: &Server, held: &HeldTask) {
+    let key = &held.task.key;
+    let worked = AssertUnwindSafe(work(server.pipeline.ports(), &held.task)).catch_unwind().await;
+    let worked = match worked {
+        Ok(Ok(worked)) => worked,
+        Ok(Err(error)) => {
+            server.tally.count("work_errors");
+            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, error = ?error, "task failed");
+            return;
+        }
+        Err(_) => {
+            server.tally.count("work_panics");
+            tracing::error!(job.id = %key.job_id, job.kind = %key.kind, "task panicked");
+            return;
+        }
+    };
+    note(server, held, &worked);
+    if let Err(error) = server.source.acknowledge(held).await {
+        tracing::warn!(job.id = %key.job_id, error = ?error, "task could not be acknowledged");
+    }
+}
+
+fn note(server: &Server, held: &HeldTask, worked: &Worked) {
+    let key = &held.task.key;
+    let name = match worked {
+        Worked::Stored { key: object } => {
+            tracing::info!(job.id = %key.job_id, job.kind = %key.kind, object, "stored");
+            "work_stored"
+        }
+        Worked::Superseded { by } => {
+            tracing::info!(job.id = %key.job_id, by = %by, "resubmitted");
+            "work_superseded"
+        }
+        Worked::Dead(reason) => {
+            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, %reason, "given up");
+            "work_dead"
+        }
+        Worked::PutOff { wait, because } => {
+            tracing::debug!(job.id = %key.job_id, ?wait, ?because, "put off");
+            "work_put_off"
+        }
+        Worked::Skipped(Skip::Absent) => {
+            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, "task for an unknown job");
+            "work_unknown"
+        }
+        Worked::Skipped(_) => "work_skipped",
+    };
+    server.tally.count(name);
+}

@@ -1,0 +1,99 @@
+//! Registering a webhook when answers may be lost.
+//!
+//! The platform shows a webhook's secret in the answer to its creation and never again. An answer
+//! that was lost leaves a webhook whose secret nobody knows: it is found by a token in its
+//! description and deleted before another one is made.
+
+use std::time::Duration;
+
+use domain::backoff::full_jitter;
+use domain::ports::{ApiError, ApiErrorKind, Clock, Random, SubmitError};
+use scraper_api::{CreatedWebhook, NewWebhook, ScraperApi};
+
+/// Tries of one registration.
+const TRIES_MAX: u32 = 12;
+/// Base and cap of the pause between two tries.
+const PAUSE_BASE: Duration = Duration::from_millis(200);
+const PAUSE_CAP: Duration = Duration::from_secs(5);
+/// Most webhooks of an account, and more than the ten that the platform allows.
+const PAGE_SIZE: u32 = 100;
+
+/// Registers a webhook; its description gets a token at its end.
+///
+/// # Errors
+/// The last refusal, or the last lost answer when the webhook could not be looked for.
+pub(crate) async fn subscribe(
+    api: &ScraperApi,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    wanted: &NewWebhook,
+    within: Duration,
+) -> Result<CreatedWebhook, ApiError> {
+    let mut attempt = 0;
+    loop {
+        let token: String = random.token().chars().take(12).collect();
+        let description = match &wanted.description {
+            Some(text) => format!("{text} [{token}]"),
+            None => format!("[{token}]"),
+        };
+        let marked = NewWebhook { description: Some(description.clone()), ..wanted.clone() };
+        let error = match api.create_webhook(&marked, within).await {
+            Ok(created) => return Ok(created),
+            Err(SubmitError::Refused(error)) => error,
+            Err(SubmitError::Unanswered(error)) => {
+                remove_orphan(api, clock, random, &description, within).await?;
+                error
+            }
+        };
+        attempt += 1;
+        if attempt >= TRIES_MAX || !is_transient(&error) {
+            return Err(error);
+        }
+        pause(clock, random, attempt, &error).await;
+    }
+}
+
+async fn pause(clock: &dyn Clock, random: &dyn Random, attempt: u32, error: &ApiError) {
+    let wait = full_jitter(attempt, PAUSE_BASE, PAUSE_CAP, random.next_u64());
+    clock.sleep(wait.max(error.retry_after.unwrap_or_default()).min(PAUSE_CAP)).await;
+}
+
+fn is_transient(error: &ApiError) -> bool {
+    let by_kind = matches!(error.kind, ApiErrorKind::Throttled | ApiErrorKind::Unavailable);
+    by_kind && error.retryable != Some(false)
+}
+
+/// Deletes the webhook with this very description, if there is one.
+async fn remove_orphan(
+    api: &ScraperApi,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    description: &str,
+    within: Duration,
+) -> Result<(), ApiError> {
+    let mut attempt = 0;
+    loop {
+        let error = match try_remove(api, description, within).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        attempt += 1;
+        if attempt >= TRIES_MAX || !is_transient(&error) {
+            return Err(error);
+        }
+        pause(clock, random, attempt, &error).await;
+    }
+}
+
+async fn try_remove(api: &ScraperApi, description: &str, within: Duration) -> Result<(), ApiError> {
+    let page = api.list_webhooks(1, PAGE_SIZE, within).await?;
+    let orphan =
+        page.webhooks.iter().find(|webhook| webhook.description.as_deref() == Some(description));
+    match orphan {
+        None => Ok(()),
+        Some(orphan) => match api.delete_webhook(&orphan.id, within).await {
+            Err(error) if error.kind != ApiErrorKind::Missing => Err(error),
+            _ => Ok(()),
+        },
+    }
+}
