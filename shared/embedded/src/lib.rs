@@ -14,6 +14,7 @@ mod control;
 mod cursor;
 mod entries;
 mod failure;
+mod filesystem;
 mod inspection;
 mod intents;
 pub mod limits;
@@ -21,6 +22,7 @@ mod queue;
 mod readers;
 mod row;
 mod schema;
+pub mod secrets;
 mod server_lock;
 mod store;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod writer;
 
 pub use backup::BackupError;
 pub use connection::OpenError;
+pub use filesystem::{Concern, filesystem_concern};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use server_lock::{LockError, ServerLock};
 pub use store::{Settings, SqliteStore};

@@ -46,3 +46,6 @@ pub const WRITE_CACHE_KIB: u32 = 32 * 1_024;
 /// Pages in the WAL before they are moved into the file: 16 MiB of 4 KiB pages. `SQLite`'s default
 /// of 1,000 moves them four times as often.
 pub const CHECKPOINT_PAGES: u32 = 4_000;
+
+/// Longest secrets file, in bytes: 64 KiB.
+pub const SECRETS_FILE_BYTES_MAX: usize = 64 * 1_024;

@@ -1,0 +1,254 @@
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use domain::signature::SECRETS_MAX;
+use domain::signature::secret::Stage;
+use domain::time::after;
+use tempfile::TempDir;
+
+use super::*;
+use crate::limits::SECRETS_FILE_BYTES_MAX;
+use crate::testing::{TestClock, start};
+
+fn write(path: &Path, content: &[u8]) {
+    std::fs::write(path, content).unwrap();
+    chmod(path, 0o600);
+}
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn scene() -> (TempDir, PathBuf, Arc<TestClock>, LocalSecrets) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("secrets.json");
+    let clock = TestClock::new();
+    let source = LocalSecrets::new(vec![SecretPlace::File(path.clone())], clock.clone());
+    (directory, path, clock, source)
+}
+
+async fn texts(source: &LocalSecrets) -> Vec<String> {
+    let secrets = source.load().await.unwrap();
+    secrets.iter().map(|secret| secret.expose().to_owned()).collect()
+}
+
+fn stored(text: &str, webhook_id: &str) -> StoredSecret {
+    StoredSecret {
+        secret: Secret::new(text).unwrap().with_webhook_id(webhook_id).unwrap(),
+        until: None,
+        url: Some("https://example.com/hook".to_owned()),
+        event_type: Some("extract_completed".to_owned()),
+    }
+}
+
+/// SM-01: a file is read anew on each load.
+#[tokio::test]
+async fn a_changed_file_is_seen_by_the_next_load() {
+    let (_directory, path, _clock, source) = scene();
+    write(&path, b"first\n");
+    assert_eq!(texts(&source).await, ["first"]);
+    write(&path, b"second\r\n");
+    assert_eq!(texts(&source).await, ["second"]);
+}
+
+/// SM-04: plain text, a JSON string and the documented object are secrets; anything else fails
+/// closed, and the value is in no error.
+#[tokio::test]
+async fn documented_forms_are_read_and_others_refused() {
+    let (_directory, path, clock, source) = scene();
+    for form in ["test-secret-1", "\"test-secret-1\"", "{\"secret\":\"test-secret-1\"}"] {
+        write(&path, form.as_bytes());
+        assert_eq!(texts(&source).await, ["test-secret-1"], "{form}");
+        let value = SecretPlace::Value { name: "SECRET".to_owned(), value: form.to_owned() };
+        assert!(!format!("{value:?}").contains("test-secret-1"));
+        let values = LocalSecrets::new(vec![value], clock.clone());
+        assert_eq!(texts(&values).await, ["test-secret-1"], "{form}");
+    }
+    for form in [
+        "",
+        " \n",
+        "null",
+        "{\"other\":\"hushhush\"}",
+        "{hushhush",
+        "[\"hushhush\"]",
+        "hushhush\nhushhush",
+        "{\"version\":0,\"secrets\":[]}",
+        "{\"version\":1,\"secrets\":\"hushhush\"}",
+        "{\"version\":1,\"secrets\":[{\"secret\":\"hushhush\"}]}",
+        "{\"version\":1,\"secrets\":[{\"secret\":\"hushhush\",\"stage\":\"hushhush\"}]}",
+        "{\"version\":1,\"secrets\":[{\"secret\":\"hushhush\",\"stage\":\"previous\"}]}",
+        "{\"version\":1,\"secrets\":[{\"secret\":\" \",\"stage\":\"current\"}]}",
+        "{\"version\":1,\"secrets\":[],\"hushhush\":1}",
+        "{\"version\":2,\"secrets\":[]}",
+    ] {
+        write(&path, form.as_bytes());
+        let error = source.load().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Corrupt, "{form}");
+        let text = format!("{error:?}");
+        assert!(text.contains("secrets.json") && !text.contains("hushhush"), "{text}");
+    }
+    let blank = SecretPlace::Value { name: "SECRET".to_owned(), value: " ".to_owned() };
+    let error = LocalSecrets::new(vec![blank], clock).load().await.unwrap_err();
+    assert!(format!("{error:?}").contains("SECRET holds no usable"), "{error:?}");
+}
+
+/// A file that others may read is refused, and the error says what to do.
+#[tokio::test]
+async fn a_file_open_to_others_is_refused() {
+    let (_directory, path, _clock, source) = scene();
+    write(&path, b"secret");
+    for mode in [0o640, 0o604, 0o620, 0o601] {
+        chmod(&path, mode);
+        let error = source.load().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Denied);
+        assert!(format!("{error:?}").contains("run `chmod 600 "), "{error:?}");
+    }
+    for mode in [0o600, 0o400] {
+        chmod(&path, mode);
+        assert_eq!(texts(&source).await, ["secret"]);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_read_up_to_its_limit() {
+    let (directory, path, clock, source) = scene();
+    let error = source.load().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(format!("{error:?}").contains("gleaner webhooks create"), "{error:?}");
+    let mut content = b"secret".to_vec();
+    content.resize(SECRETS_FILE_BYTES_MAX, b' ');
+    write(&path, &content);
+    assert_eq!(texts(&source).await, ["secret"]);
+    content.push(b' ');
+    write(&path, &content);
+    assert!(format!("{:?}", source.load().await.unwrap_err()).contains("longer than 65536 bytes"));
+    write(&path, b"\xff\xfe");
+    assert!(format!("{:?}", source.load().await.unwrap_err()).contains("not UTF-8"));
+    let place = SecretPlace::File(directory.path().to_owned());
+    let error = LocalSecrets::new(vec![place], clock).load().await.unwrap_err();
+    assert!(format!("{error:?}").contains("not a regular file"), "{error:?}");
+}
+
+/// SM-08: each webhook's secret is in force, with those of every other place.
+#[tokio::test]
+async fn all_places_are_in_force() {
+    let (_directory, path, clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    for id in ["w1", "w2", "w3"] {
+        file.add(stored(&format!("secret-{id}"), id)).unwrap();
+    }
+    let value = SecretPlace::Value { name: "SECRET".to_owned(), value: "typed".to_owned() };
+    let source = LocalSecrets::new(vec![SecretPlace::File(path), value], clock);
+    assert_eq!(texts(&source).await, ["secret-w1", "secret-w2", "secret-w3", "typed"]);
+    let secrets = source.load().await.unwrap();
+    assert_eq!(secrets[1].webhook_id(), Some("w2"));
+}
+
+#[test]
+fn the_file_is_private_and_its_format_fixed() {
+    let (_directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    assert!(file.list().unwrap().is_empty());
+    file.add(stored("s1", "w1")).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let wanted = "{\n  \"version\": 1,\n  \"secrets\": [\n    {\n      \"secret\": \"s1\",\n      \
+                  \"webhook_id\": \"w1\",\n      \"stage\": \"current\",\n      \
+                  \"url\": \"https://example.com/hook\",\n      \
+                  \"event_type\": \"extract_completed\"\n    }\n  ]\n}\n";
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
+    let listed = file.list().unwrap();
+    assert_eq!(listed[0].url.as_deref(), Some("https://example.com/hook"));
+    assert!(!format!("{listed:?}").contains("s1"));
+}
+
+/// A file written by version 1 is read whole.
+#[test]
+fn the_fixture_of_version_1_is_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/secrets-v1.json");
+    let (_directory, path, _clock, _source) = scene();
+    write(&path, &std::fs::read(fixture).unwrap());
+    let listed = SecretsFile::new(&path).list().unwrap();
+    let stages: Vec<_> = listed.iter().map(|stored| stored.secret.stage()).collect();
+    assert_eq!(stages, [Stage::Current, Stage::Pending, Stage::Previous]);
+    assert_eq!(listed[0].secret.label(), "shop");
+    assert_eq!(listed[2].until, Some(start()));
+}
+
+#[test]
+fn a_webhook_has_one_secret_per_stage() {
+    let (_directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    file.add(stored("s1", "w1")).unwrap();
+    let error = file.add(stored("s2", "w1")).unwrap_err();
+    assert!(matches!(error, SecretsFileError::Present { .. }), "{error:?}");
+    let mut pending = stored("s2", "w1");
+    pending.secret = pending.secret.with_stage(Stage::Pending);
+    file.add(pending).unwrap();
+    assert_eq!(file.list().unwrap().len(), 2);
+    assert_eq!(file.remove("w2").unwrap(), 0);
+    assert_eq!(file.remove("w1").unwrap(), 2);
+    assert!(file.list().unwrap().is_empty());
+}
+
+/// SM-07: after an in-place rotation the old secret is accepted for its grace and no longer.
+#[tokio::test]
+async fn a_replaced_secret_is_accepted_until_its_end() {
+    let (_directory, path, clock, source) = scene();
+    let file = SecretsFile::new(&path);
+    file.add(stored("old", "w1")).unwrap();
+    file.add(stored("other", "w2")).unwrap();
+    let grace = Duration::from_mins(15);
+    file.replace(stored("new", "w1"), Some(after(start(), grace))).unwrap();
+    // Repeating it does not make the new secret its own predecessor.
+    assert_eq!(texts(&source).await, ["other", "new", "old"]);
+    assert_eq!(source.load().await.unwrap()[2].stage(), Stage::Previous);
+    clock.advance(grace);
+    assert_eq!(texts(&source).await, ["other", "new"]);
+    file.replace(stored("newer", "w1"), None).unwrap();
+    assert_eq!(texts(&source).await, ["other", "newer"]);
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_and_changes_nothing() {
+    let (directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    let mut nameless = stored("s", "w");
+    nameless.secret = Secret::new("s").unwrap();
+    assert!(matches!(file.add(nameless), Err(SecretsFileError::NoWebhook)));
+    let mut endless = stored("s", "w");
+    endless.secret = endless.secret.with_stage(Stage::Previous);
+    assert!(matches!(file.add(endless), Err(SecretsFileError::Endless)));
+    for number in 0..SECRETS_MAX {
+        file.add(stored("s", &number.to_string())).unwrap();
+    }
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(file.add(stored("s", "over")), Err(SecretsFileError::Full { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    let long = SecretsFile::new(&directory.path().join("long.json"));
+    let text = "s".repeat(4_096);
+    let full = (0..SECRETS_MAX)
+        .map(|number| long.add(stored(&text, &number.to_string())))
+        .find_map(Result::err);
+    assert!(matches!(full, Some(SecretsFileError::Full { .. })), "{full:?}");
+    assert_eq!(long.list().unwrap().len(), 15);
+
+    write(&path, b"typed by hand");
+    assert!(matches!(file.add(stored("s", "w")), Err(SecretsFileError::NotOurs { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), b"typed by hand");
+}
+
+#[test]
+fn one_process_changes_the_file_at_a_time() {
+    let (directory, path, _clock, _source) = scene();
+    let lock = std::fs::File::create(directory.path().join("secrets.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let file = SecretsFile::new(&path);
+    assert!(matches!(file.add(stored("s", "w")), Err(SecretsFileError::Busy { .. })));
+    lock.unlock().unwrap();
+    std::fs::write(directory.path().join("secrets.json.partial"), "half").unwrap();
+    file.add(stored("s", "w")).unwrap();
+    assert_eq!(file.list().unwrap().len(), 1);
+}
