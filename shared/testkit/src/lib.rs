@@ -1,1 +1,23 @@
-//! Placeholder.
+//! What adapters of the ports must do, and what callers of the ports must survive.
+//!
+//! [`conformance`] holds one function per behaviour of a port; a macro per port, such as
+//! [`entries_conformance!`], makes a test of each for one adapter. [`faulty`] wraps any adapter
+//! and lets chosen calls fail before or after their effect, or hang.
+
+pub mod conformance;
+pub mod faulty;
+mod macros;
+
+use std::future::Future;
+
+/// Runs a test's future on a runtime of its own, in one thread.
+///
+/// # Panics
+/// When no runtime can be made.
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(future),
+        Err(error) => unreachable!("no runtime for a test: {error}"),
+    }
+}

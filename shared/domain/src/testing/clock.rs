@@ -13,6 +13,10 @@ use crate::time::{Timestamp, after};
 ///
 /// [`Clock::sleep`] moves the clock by the duration and returns, so that loops with back-off run
 /// at once; what was slept is recorded.
+///
+/// A sleep takes one turn of the executor, whatever its length. A deadline made of it is therefore
+/// over before anything that needs more turns: use it with ports that answer at once, not with
+/// ones that hand their work to another thread.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<State>,

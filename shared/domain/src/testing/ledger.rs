@@ -157,15 +157,19 @@ fn decode<T: DeserializeOwned>(
 
 /// The row as JSON, if a real ledger would take it.
 fn encode<T: Serialize>(operation: &'static str, key: &str, row: &T) -> Result<String, PortError> {
+    let json = serde_json::to_string(row).map_err(|error| invalid(operation, error.to_string()))?;
+    check_size(operation, key, json.len())?;
+    Ok(json)
+}
+
+fn check_size(operation: &'static str, key: &str, bytes: usize) -> Result<(), PortError> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX {
         return Err(invalid(operation, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
     }
-    let json = serde_json::to_string(row).map_err(|error| invalid(operation, error.to_string()))?;
-    if json.len() > ROW_BYTES_MAX {
-        let bytes = json.len();
+    if bytes > ROW_BYTES_MAX {
         return Err(invalid(operation, format!("the row has {bytes} of {ROW_BYTES_MAX} bytes")));
     }
-    Ok(json)
+    Ok(())
 }
 
 /// Reads the place of a cursor that [`page_of`] made.
@@ -349,7 +353,7 @@ impl Control for MemoryLedger {
     }
 
     async fn write_control(&self, row: &ControlRow) -> Result<bool, PortError> {
-        encode("write_control", &row.name, &row.value)?;
+        check_size("write_control", &row.name, row.value.len())?;
         let mut rows = lock(&self.rows);
         let version = rows.control.get(&row.name).map_or(0, |existing| existing.version);
         if version.checked_add(1) != Some(row.version) {

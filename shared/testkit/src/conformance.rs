@@ -1,0 +1,25 @@
+//! What each port promises, one function per behaviour. A behaviour that only one adapter has is
+//! not part of the port.
+//!
+//! Each function gets an adapter of its own, empty at first. It fails by panicking.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a behaviour that is missing is told by a panic"
+)]
+
+pub mod clock;
+pub mod control;
+pub mod due;
+pub mod entries;
+pub mod inspection;
+pub mod intents;
+pub mod queue;
+pub mod results;
+mod samples;
+mod subjects;
+
+pub use subjects::{ClockSubject, LedgerCaps, LedgerSubject, QueueSubject, ResultsSubject};

@@ -1,0 +1,197 @@
+//! [`domain::ports::Inspection`].
+
+use std::collections::BTreeMap;
+
+use domain::entry::{DeadReason, Entry, StateName};
+use domain::intent::Intent;
+use domain::job::Kind;
+use domain::ports::{EntryFilter, ErrorKind};
+
+use super::LedgerSubject;
+use super::samples::{
+    ODD_IDS, accepted, dead, extract_request, intent, key, key_of, one_per_state, open,
+    plain_intent, put, put_all, put_intent,
+};
+
+/// Pages in which a test reads at most.
+const PAGES_MAX: usize = 100;
+
+async fn all_entries(subject: &LedgerSubject, filter: &EntryFilter, limit: u32) -> Vec<Entry> {
+    let mut rows = Vec::new();
+    let mut after = None;
+    for _ in 0..PAGES_MAX {
+        let page = subject.ledger.list_entries(filter, after.as_ref(), limit).await.unwrap();
+        assert!(page.items.len() <= usize::try_from(limit).unwrap());
+        rows.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return rows;
+        }
+    }
+    panic!("the pages never end");
+}
+
+async fn all_intents(subject: &LedgerSubject, run: Option<&str>, limit: u32) -> Vec<Intent> {
+    let mut rows = Vec::new();
+    let mut after = None;
+    for _ in 0..PAGES_MAX {
+        let page = subject.ledger.list_intents(run, after.as_ref(), limit).await.unwrap();
+        assert!(page.items.len() <= usize::try_from(limit).unwrap());
+        rows.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return rows;
+        }
+    }
+    panic!("the pages never end");
+}
+
+/// A new ledger holds nothing.
+pub async fn an_empty_ledger_lists_and_counts_nothing(subject: &LedgerSubject) {
+    assert!(all_entries(subject, &EntryFilter::default(), 10).await.is_empty());
+    assert!(all_intents(subject, None, 10).await.is_empty());
+    assert!(subject.ledger.count_entries().await.unwrap().values().all(|count| *count == 0));
+    assert!(subject.ledger.count_intents().await.unwrap().values().all(|count| *count == 0));
+}
+
+/// Rows of each kind come in the order of their ids' bytes, whatever the order of writing.
+pub async fn rows_are_listed_in_key_order(subject: &LedgerSubject) {
+    let mut rows = Vec::new();
+    for id in ODD_IDS {
+        for kind in [Kind::Crawl, Kind::Extract] {
+            rows.push(open(key_of(kind, id), 5));
+        }
+    }
+    put_all(&*subject.ledger, &rows).await;
+    let mut listed = all_entries(subject, &EntryFilter::default(), 7).await;
+    if subject.caps.lists_in_key_order {
+        for kind in Kind::ALL {
+            let of_kind: Vec<_> = listed.iter().filter(|row| row.key.kind == kind).collect();
+            assert!(of_kind.is_sorted_by_key(|row| row.key.job_id.as_str()), "{kind}");
+        }
+    }
+    rows.sort_by(|left, right| left.key.cmp(&right.key));
+    listed.sort_by(|left, right| left.key.cmp(&right.key));
+    assert_eq!(listed, rows);
+}
+
+/// Pages hold each row once: at the limit and one over it.
+pub async fn pages_hold_each_row_once(subject: &LedgerSubject) {
+    let rows: Vec<_> = (10..20).map(|number| open(key(&format!("row-{number}")), 5)).collect();
+    put_all(&*subject.ledger, &rows).await;
+    for limit in [1, 3, 9, 10, 11] {
+        let mut listed = all_entries(subject, &EntryFilter::default(), limit).await;
+        listed.sort_by(|left, right| left.key.cmp(&right.key));
+        assert_eq!(listed, rows, "pages of {limit}");
+    }
+}
+
+/// A filter lists the rows of a state, of a kind, and of both, over all pages.
+pub async fn a_filter_lists_what_it_names(subject: &LedgerSubject) {
+    let mut rows = one_per_state();
+    for kind in [Kind::Batch, Kind::Crawl] {
+        rows.extend(one_per_state().into_iter().map(|mut row| {
+            row.key.kind = kind;
+            row
+        }));
+    }
+    put_all(&*subject.ledger, &rows).await;
+    let states = StateName::ALL.into_iter().map(Some).chain([None]);
+    for state in states {
+        for kind in Kind::ALL.into_iter().map(Some).chain([None]) {
+            let mut expected: Vec<_> = rows
+                .iter()
+                .filter(|row| state.is_none_or(|state| row.state.name() == state))
+                .filter(|row| kind.is_none_or(|kind| row.key.kind == kind))
+                .cloned()
+                .collect();
+            let mut listed = all_entries(subject, &EntryFilter { state, kind }, 2).await;
+            expected.sort_by(|left, right| left.key.cmp(&right.key));
+            listed.sort_by(|left, right| left.key.cmp(&right.key));
+            assert_eq!(listed, expected, "{state:?} {kind:?}");
+        }
+    }
+}
+
+/// Rows are counted by state, and dead ones by reason too.
+pub async fn rows_are_counted_by_state_and_reason(subject: &LedgerSubject) {
+    let mut expected = BTreeMap::new();
+    for (name, row) in [
+        ("a", open(key("a"), 5)),
+        ("b", open(key("b"), 5)),
+        ("c", dead(&open(key("c"), 5), DeadReason::Gone)),
+        ("d", dead(&open(key("d"), 5), DeadReason::Gone)),
+        ("e", dead(&open(key("e"), 5), DeadReason::TooLarge)),
+    ] {
+        assert_eq!(row.key.job_id.as_str(), name);
+        put(&*subject.ledger, &row).await;
+    }
+    for (name, count) in [("expected", 2), ("dead", 3), ("dead:gone", 2), ("dead:too_large", 1)] {
+        expected.insert(name.to_owned(), count);
+    }
+    let mut counted = subject.ledger.count_entries().await.unwrap();
+    counted.retain(|_, count| *count > 0);
+    assert_eq!(counted, expected);
+}
+
+/// Intents are counted by state.
+pub async fn intents_are_counted_by_state(subject: &LedgerSubject) {
+    for position in 0..3 {
+        put_intent(&*subject.ledger, &plain_intent("r", position)).await;
+    }
+    put_intent(&*subject.ledger, &accepted(&plain_intent("r", 3))).await;
+    let mut counted = subject.ledger.count_intents().await.unwrap();
+    counted.retain(|_, count| *count > 0);
+    let expected = [("accepted".to_owned(), 1), ("open".to_owned(), 3)];
+    assert_eq!(counted, BTreeMap::from(expected));
+}
+
+/// Intents come in the order of run and position, as numbers, and each once.
+pub async fn intents_are_listed_by_run_and_position(subject: &LedgerSubject) {
+    let mut rows = Vec::new();
+    for position in [10, 2, 1, 9, 100, 0] {
+        for run in ["b", "a", "B"] {
+            rows.push(plain_intent(run, position));
+        }
+    }
+    // Two requests may share a position when an input file was changed.
+    rows.push(intent("a", 9, extract_request("https://example.com/other")));
+    for row in &rows {
+        put_intent(&*subject.ledger, row).await;
+    }
+    rows.sort_by(|left, right| {
+        (&left.run, left.position, &left.id).cmp(&(&right.run, right.position, &right.id))
+    });
+    for limit in [1, 4, 18, 19, 20] {
+        for run in [None, Some("a"), Some("b"), Some("c")] {
+            let mut listed = all_intents(subject, run, limit).await;
+            let place = |row: &Intent| (row.run.clone(), row.position);
+            assert!(listed.is_sorted_by_key(place), "{run:?}, pages of {limit}");
+            listed.sort_by_key(|row| (row.run.clone(), row.position, row.id.clone()));
+            let of_run = |row: &&Intent| run.is_none_or(|run| row.run == run);
+            let expected: Vec<_> = rows.iter().filter(of_run).cloned().collect();
+            assert_eq!(listed, expected, "{run:?}, pages of {limit}");
+        }
+    }
+}
+
+/// A listing that meets a row that does not decode names it.
+pub async fn a_listed_row_that_does_not_decode_is_named(subject: &LedgerSubject) {
+    let (Some(spoil), Some(spoil_intent)) = (&subject.spoil_entry, &subject.spoil_intent) else {
+        return;
+    };
+    let ledger = &subject.ledger;
+    put(&**ledger, &open(key("spoilt-row"), 5)).await;
+    spoil(&key("spoilt-row"));
+    let error = ledger.list_entries(&EntryFilter::default(), None, 10).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert!(format!("{error:?}").contains("spoilt-row"), "{error:?}");
+    let row = plain_intent("r", 0);
+    put_intent(&**ledger, &row).await;
+    spoil_intent(&row.id);
+    let error = ledger.list_intents(None, None, 10).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert!(format!("{error:?}").contains(&row.id), "{error:?}");
+    let counted = ledger.count_entries().await.unwrap();
+    assert_eq!(counted.get("expected"), Some(&1), "a spoilt row is counted all the same");
+}

@@ -1,0 +1,17 @@
+//! Ports that fail where a plan says so: before the effect, after it (the answer is lost), or not
+//! in time.
+//!
+//! That is the whole theory of our failures: a caller that survives each of these at each of its
+//! calls survives a crash at each of its instructions.
+
+mod jobs;
+mod ledger;
+mod plan;
+mod queue;
+mod results;
+
+pub use jobs::FaultyJobs;
+pub use ledger::FaultyLedger;
+pub use plan::{Fault, FaultPlan, HANG, Surroundings};
+pub use queue::FaultyQueue;
+pub use results::FaultyResults;

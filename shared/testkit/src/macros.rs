@@ -1,0 +1,260 @@
+//! One macro per port: a test of each behaviour for one adapter.
+
+/// Makes the tests of [`crate::conformance`] for one port. Not to be used directly.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! behaviours {
+    ($port:ident, $name:ident, $make:expr, [$($behaviour:ident),+ $(,)?]) => {
+        mod $name {
+            use super::*;
+            $(
+                #[test]
+                fn $behaviour() {
+                    $crate::run(async {
+                        let subject = $make;
+                        $crate::conformance::$port::$behaviour(&subject).await;
+                    });
+                }
+            )+
+        }
+    };
+}
+
+/// Makes a test of each behaviour of rows of jobs: `entries_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! entries_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            entries,
+            $name,
+            $make,
+            [
+                a_row_that_nobody_wrote_is_absent,
+                a_row_comes_back_as_it_was_written,
+                a_repeated_first_write_finds_the_row,
+                a_write_over_the_row_as_read_replaces_it,
+                a_write_over_another_row_changes_nothing,
+                the_loser_of_a_race_learns_the_row_as_it_is,
+                one_of_many_writes_at_a_time_succeeds,
+                an_expired_row_is_there_and_counts_as_absent,
+                odd_ids_are_rows_of_their_own,
+                the_largest_row_is_kept_and_one_byte_more_is_refused,
+                a_row_that_does_not_decode_is_named,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of what is due: `due_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! due_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            due,
+            $name,
+            $make,
+            [
+                rows_are_due_oldest_first,
+                terminal_rows_are_never_due,
+                a_rewritten_row_is_due_at_its_new_time,
+                pages_hold_each_due_row_once,
+                a_due_row_that_does_not_decode_is_counted,
+                open_intents_are_due_oldest_first,
+                pages_hold_each_due_intent_once,
+                a_foreign_cursor_is_refused,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of intents: `intents_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! intents_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            intents,
+            $name,
+            $make,
+            [
+                an_intent_that_nobody_wrote_is_absent,
+                an_intent_comes_back_as_it_was_written,
+                a_repeated_first_write_finds_the_intent,
+                a_write_names_the_version_that_was_read,
+                one_of_many_first_writes_succeeds,
+                an_expired_intent_counts_as_absent,
+                an_open_intent_is_an_unresolved_post,
+                a_resubmission_is_an_unresolved_post,
+                the_largest_intent_is_kept_and_one_byte_more_is_refused,
+                an_intent_that_does_not_decode_is_named,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of control rows: `control_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! control_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            control,
+            $name,
+            $make,
+            [
+                a_control_row_begins_with_version_1,
+                a_control_row_goes_on_by_one_version,
+                one_of_many_control_writes_succeeds,
+                control_rows_with_odd_names_and_values_are_kept,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of listings and counts: `inspection_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! inspection_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            inspection,
+            $name,
+            $make,
+            [
+                an_empty_ledger_lists_and_counts_nothing,
+                rows_are_listed_in_key_order,
+                pages_hold_each_row_once,
+                a_filter_lists_what_it_names,
+                rows_are_counted_by_state_and_reason,
+                intents_are_counted_by_state,
+                intents_are_listed_by_run_and_position,
+                a_listed_row_that_does_not_decode_is_named,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of a queue that is also a source of tasks: `queue_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`QueueSubject`](crate::conformance::QueueSubject) for each test; it may await.
+#[macro_export]
+macro_rules! queue_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            queue,
+            $name,
+            $make,
+            [
+                an_empty_queue_gives_nothing,
+                an_acknowledged_task_is_gone,
+                a_held_task_is_hidden_until_the_hold_ends,
+                a_late_acknowledgement_changes_nothing,
+                a_foreign_receipt_is_harmless,
+                a_delayed_task_becomes_visible_in_time,
+                a_longer_delay_is_refused,
+                equal_tasks_are_two_messages,
+                no_more_tasks_are_taken_than_asked_for,
+                odd_tasks_travel_as_they_are,
+                a_message_that_is_no_task_is_dropped,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of a result store: `results_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`ResultsSubject`](crate::conformance::ResultsSubject) for each test; it may await.
+#[macro_export]
+macro_rules! results_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            results,
+            $name,
+            $make,
+            [
+                an_object_that_nobody_put_is_absent,
+                content_comes_back_byte_for_byte,
+                a_second_put_finds_the_object,
+                one_of_many_puts_succeeds,
+                the_same_content_has_the_same_bytes,
+                the_description_is_true,
+                a_large_result_is_stored_whole,
+                keys_are_listed_in_order,
+                long_and_similar_keys_are_objects_of_their_own,
+                a_key_outside_the_layout_is_refused,
+                a_damaged_object_is_named,
+            ]
+        );
+    };
+}
+
+/// Makes a test of each behaviour of a clock: `clock_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`ClockSubject`](crate::conformance::ClockSubject) for each test; it may await.
+#[macro_export]
+macro_rules! clock_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            clock,
+            $name,
+            $make,
+            [
+                time_does_not_go_back,
+                a_sleep_lasts_long_enough,
+                two_sleep_at_a_time,
+                a_dropped_sleep_is_over,
+            ]
+        );
+    };
+}
+
+/// Makes the tests of all five parts of a ledger, each in a module of its own below `name`.
+#[macro_export]
+macro_rules! ledger_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        mod $name {
+            use super::*;
+            $crate::entries_conformance! { name: entries, make: $make }
+            $crate::due_conformance! { name: due, make: $make }
+            $crate::intents_conformance! { name: intents, make: $make }
+            $crate::control_conformance! { name: control, make: $make }
+            $crate::inspection_conformance! { name: inspection, make: $make }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    /// A behaviour that no macro names would never be tried.
+    #[test]
+    fn every_behaviour_is_in_its_list() {
+        let lists = include_str!("macros.rs");
+        let mut behaviours = 0;
+        for source in [
+            include_str!("conformance/entries.rs"),
+            include_str!("conformance/due.rs"),
+            include_str!("conformance/intents.rs"),
+            include_str!("conformance/control.rs"),
+            include_str!("conformance/inspection.rs"),
+            include_str!("conformance/queue.rs"),
+            include_str!("conformance/results.rs"),
+            include_str!("conformance/clock.rs"),
+        ] {
+            for line in source.lines() {
+                let Some(rest) = line.strip_prefix("pub async fn ") else { continue };
+                let name: String =
+                    rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                assert!(lists.contains(&format!(" {name},\n")), "{name} is in no list");
+                behaviours += 1;
+            }
+        }
+        assert!(behaviours > 60, "{behaviours} behaviours found");
+    }
+}
