@@ -23,8 +23,6 @@ const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const WITHIN_MAX: Duration = Duration::from_hours(1);
 /// Most bytes read of an error's body; the platform's own are far smaller.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024; // 64 KiB
-/// Longest wait for an error's body: its status is known already.
-const ERROR_BODY_WITHIN: Duration = Duration::from_secs(2);
 /// Idle connections kept; as many as one process has workers.
 const POOL_IDLE_MAX: usize = 32;
 /// Longest text about a broken connection, in characters.
@@ -40,6 +38,7 @@ pub struct ScraperApi {
     clock: Arc<dyn Clock>,
     body_bytes_max: usize,
     retry_after_max: Duration,
+    error_body_within: Duration,
 }
 
 impl fmt::Debug for ScraperApi {
@@ -80,6 +79,7 @@ impl ScraperApi {
             clock,
             body_bytes_max: config.body_bytes_max,
             retry_after_max: config.retry_after_max,
+            error_body_within: config.error_body_within,
         })
     }
 
@@ -175,7 +175,7 @@ impl ScraperApi {
             .get(RETRY_AFTER)
             .and_then(|header| header.to_str().ok())
             .and_then(|text| parse_retry_after(text, self.clock.now(), self.retry_after_max));
-        let deadline = deadline.min(Instant::now() + ERROR_BODY_WITHIN);
+        let deadline = deadline.min(Instant::now() + self.error_body_within.min(WITHIN_MAX));
         let mut bytes = Vec::new();
         let read = body::read_into(&mut bytes, &mut response, ERROR_BODY_BYTES_MAX, deadline).await;
         let text = match read {
@@ -184,11 +184,10 @@ impl ScraperApi {
         };
         let key = self.key();
         let said = error_body::parse(&text, &|text| key.blot(text));
-        let redirected = "redirects are not followed; check the base URL";
-        let message = match said.message {
-            Some(message) => message,
-            None if (300..400).contains(&status) => redirected.to_owned(),
-            None => String::new(),
+        let message = if (300..400).contains(&status) {
+            "redirects are not followed; check the base URL".to_owned()
+        } else {
+            said.message.unwrap_or_default()
         };
         ApiError {
             kind: status::kind_of(status),

@@ -14,6 +14,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Longest `Retry-After` that is believed.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
+/// Longest wait for the body of an error, whose status is known already.
+const ERROR_BODY_WITHIN: Duration = Duration::from_secs(2);
 /// Longest API key, in bytes; a longer text is a file or a command line pasted by mistake.
 const API_KEY_BYTES_MAX: usize = 1_024;
 
@@ -80,6 +82,8 @@ pub struct Config {
     pub pool_idle_timeout: Duration,
     /// Longest `Retry-After` that is believed.
     pub retry_after_max: Duration,
+    /// Longest wait for the body of an error, whose status is known already.
+    pub error_body_within: Duration,
 }
 
 /// Why there is no client.
@@ -118,6 +122,7 @@ impl Config {
             connect_timeout: CONNECT_TIMEOUT,
             pool_idle_timeout: POOL_IDLE_TIMEOUT,
             retry_after_max: RETRY_AFTER_MAX,
+            error_body_within: ERROR_BODY_WITHIN,
         })
     }
 }

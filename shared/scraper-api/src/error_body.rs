@@ -4,6 +4,7 @@
 //! (C) and nothing at all (D); a bare `detail` text (E) is `FastAPI`'s default. Unknown codes and
 //! shapes are survived. A body that is none of them (a gateway's HTML, plain text) is not quoted.
 
+use domain::job::JobError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -103,6 +104,11 @@ fn detail_message(detail: Option<Box<RawValue>>) -> Option<String> {
     });
     let text = texts.take(VALIDATION_ERRORS_MAX).collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)
+}
+
+/// A job's error with both texts on one line.
+pub(crate) fn job_error(code: &str, message: &str, retryable: bool) -> JobError {
+    JobError::new(&clean(code, CODE_CHARS_MAX), &clean(message, MESSAGE_CHARS_MAX), retryable)
 }
 
 /// The text on one line, cut between characters.

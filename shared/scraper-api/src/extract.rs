@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::job::{JobError, JobId};
+use domain::job::JobId;
 use domain::ports::{ApiError, ApiErrorKind, ExtractJob, RawJson, SubmitError};
 use domain::request::{FetchOptions, Format, JobRequest};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Maybe, parse_object};
 use crate::client::{Call, ScraperApi};
+use crate::error_body::job_error;
 use crate::submission::{Proxy, proxy_of};
 
 /// Shortest budget of a synchronous extraction. Source: docs/contract.md, "Extract".
@@ -167,7 +168,7 @@ fn parse_extract(answer: Answer, job_id: &JobId) -> Result<ExtractJob, ApiError>
     let created_at = fields.created_at.timestamp();
     let has_data = fields.data.is_some_and(has_data);
     let error = fields.error.0.map(|error| {
-        JobError::new(
+        job_error(
             error.code.as_deref().unwrap_or_default(),
             error.message.as_deref().unwrap_or_default(),
             error.retryable.0.unwrap_or(false),

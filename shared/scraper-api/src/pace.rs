@@ -39,7 +39,7 @@ pub struct PaceSettings {
     pub spacing: Duration,
     /// First pause after a 429 without `Retry-After`; doubles with each 429 in a row.
     pub backoff_base: Duration,
-    /// Longest pause after a 429.
+    /// Longest pause after a 429 without `Retry-After`.
     pub backoff_cap: Duration,
     /// Age at which the account's concurrency is read again.
     pub usage_max_age: Duration,
@@ -139,7 +139,8 @@ impl Pace {
                 self.window = (self.window / 2).max(ONE);
                 let doubled = 1_u32.checked_shl(self.throttled_in_a_row).unwrap_or(u32::MAX);
                 let backoff = self.settings.backoff_base.saturating_mul(doubled);
-                let pause = retry_after.unwrap_or(backoff).min(self.settings.backoff_cap);
+                let backoff = backoff.min(self.settings.backoff_cap);
+                let pause = retry_after.unwrap_or(backoff);
                 self.throttled_in_a_row = self.throttled_in_a_row.saturating_add(1);
                 self.closed_until = after(now, pause);
             }
@@ -212,21 +213,21 @@ impl<J: Jobs> Paced<J> {
         }
     }
 
-    /// Waits for a turn until `give_up_at`.
-    async fn turn(&self, give_up_at: Timestamp) -> Option<InFlight<'_>> {
+    /// Waits for a turn until `give_up_at`; the error is how much longer it would take at least.
+    async fn turn(&self, give_up_at: Timestamp) -> Result<InFlight<'_>, Duration> {
         loop {
             let now = self.clock.now();
             // Its own statement, so that the lock is not held while sleeping.
             let turn = self.pace().ask(now);
             match turn {
                 Turn::Go => {
-                    return Some(InFlight {
+                    return Ok(InFlight {
                         pace: &self.pace,
                         clock: &*self.clock,
                         answered: Answered::Other,
                     });
                 }
-                Turn::Wait(pause) if after(now, pause) > give_up_at => return None,
+                Turn::Wait(pause) if after(now, pause) > give_up_at => return Err(pause),
                 Turn::Wait(pause) => self.clock.sleep(pause).await,
             }
         }
@@ -268,7 +269,13 @@ impl<J: Jobs> Jobs for Paced<J> {
         self.read_usage_if_due(within / WAIT_SHARE).await;
         let mut refusal = ApiError::new(ApiErrorKind::Throttled, "too many submissions wait");
         for _ in 0..TRIES_MAX {
-            let Some(mut in_flight) = self.turn(give_up_at).await else { break };
+            let mut in_flight = match self.turn(give_up_at).await {
+                Ok(in_flight) => in_flight,
+                Err(pause) => {
+                    refusal.retry_after = Some(pause);
+                    break;
+                }
+            };
             let left = within.saturating_sub(between(began_at, self.clock.now()));
             let submitted = self.jobs.submit(request, left).await;
             match submitted {

@@ -1,12 +1,13 @@
 //! What batches and crawls share: counters, and one page of results.
 
-use domain::job::{JobError, JobId, item_code_is_retryable};
+use domain::job::{JobId, item_code_is_retryable};
 use domain::ports::{ApiError, Item, PageRequest, ParentPage, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Fields, Maybe, parse_object};
 use crate::client::Call;
+use crate::error_body::job_error;
 
 /// The code of an item's error that has a message only.
 const NO_CODE: &str = "UNKNOWN";
@@ -100,7 +101,7 @@ fn parse_item(raw: &RawValue, names: &Names) -> Option<Item> {
     let message = fields.error_message.as_deref().filter(|message| !message.is_empty());
     let error = (code.is_some() || message.is_some()).then(|| {
         let code = code.unwrap_or(NO_CODE);
-        JobError::new(code, message.unwrap_or_default(), item_code_is_retryable(code))
+        job_error(code, message.unwrap_or_default(), item_code_is_retryable(code))
     });
     Some(Item {
         key,

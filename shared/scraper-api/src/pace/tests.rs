@@ -69,8 +69,8 @@ fn throttling_halves_the_window_once_for_posts_in_flight_together() {
 
     let later = after(later, 2 * SECOND);
     assert_eq!(pace.ask(later), Turn::Go);
-    pace.record(later, Answered::Throttled { retry_after: Some(7 * SECOND) });
-    assert_eq!(pace.ask(later), Turn::Wait(7 * SECOND));
+    pace.record(later, Answered::Throttled { retry_after: Some(300 * SECOND) });
+    assert_eq!(pace.ask(later), Turn::Wait(300 * SECOND));
 }
 
 #[test]
@@ -211,6 +211,7 @@ async fn throttled_submission_is_made_again_later() {
     assert!(waited <= 15 * SECOND, "given up in the first half of its time: {waited:?}");
     let posts = paced.inner().posts.load(Ordering::Relaxed);
     assert_eq!(posts, 4, "after 1, 2 and 4 s of pause");
+    assert_eq!(error.retry_after, Some(8 * SECOND), "what is left of the last pause");
     let within = paced.inner().within.lock().unwrap().clone();
     assert!(within.iter().all(|within| *within >= 15 * SECOND), "{within:?}");
     assert!(within.is_sorted_by(|before, next| before > next), "{within:?}");

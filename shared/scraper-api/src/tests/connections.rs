@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::job::JobId;
@@ -5,7 +6,8 @@ use domain::ports::{ApiErrorKind, Jobs as _, SubmitError};
 use domain::request::{FetchOptions, JobRequest};
 use tokio::net::TcpListener;
 
-use crate::loopback::{Loopback, Reply, WITHIN, api_at, json};
+use crate::client::ScraperApi;
+use crate::loopback::{HandClock, Loopback, Reply, WITHIN, answer, api_at, config_at, json};
 
 const QUEUED: &str = r#"{"job_id":"job-1","status":"queued"}"#;
 
@@ -45,7 +47,7 @@ async fn get_is_not_repeated_twice() {
 async fn second_try_ends_with_the_same_deadline() {
     let replies = vec![Reply::Close(Vec::new()), Reply::Stall(Vec::new())];
     let server = Loopback::start(replies).await;
-    let error = server.api().extract(&job(), Duration::from_millis(200)).await.unwrap_err();
+    let error = server.api().extract(&job(), Duration::from_millis(100)).await.unwrap_err();
     assert_eq!(error.message, "no answer came in time");
 }
 
@@ -61,16 +63,28 @@ async fn post_is_not_repeated_when_the_connection_was_closed() {
     assert_eq!(server.seen().len(), 2);
 }
 
-/// WK-18: a connection that was closed while idle is noticed, and a POST then simply uses another.
+/// WK-18: a server that closes each connection after its answer costs no answer.
 #[tokio::test]
-async fn post_uses_a_new_connection_after_an_idle_close() {
-    let close = Reply::Close(crate::loopback::answer(200, &[], QUEUED.as_bytes()));
-    let server = Loopback::start(vec![close, json(202, QUEUED)]).await;
+async fn idle_closes_cost_no_answer() {
+    let close = Reply::Close(answer(200, &[], QUEUED.as_bytes()));
+    let server = Loopback::start(vec![close]).await;
     let api = server.api();
+    for _ in 0..5 {
+        api.extract(&job(), WITHIN).await.unwrap();
+    }
+}
+
+/// WK-18: a connection that was idle for too long is not used again, not even by a POST.
+#[tokio::test]
+async fn connections_are_not_used_past_their_idle_time() {
+    let server = Loopback::json(202, QUEUED).await;
+    let mut config = config_at(&server.base_url);
+    config.pool_idle_timeout = Duration::from_nanos(1);
+    let api = ScraperApi::new(config, Arc::new(HandClock::default())).unwrap();
     api.extract(&job(), WITHIN).await.unwrap();
-    // The close needs a turn of the runtime to be seen; a GET takes many.
-    let _ = api.probe(WITHIN).await;
-    assert_eq!(api.submit(&request(), WITHIN).await.unwrap(), job());
+    api.submit(&request(), WITHIN).await.unwrap();
+    let connections: Vec<_> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections, [0, 1]);
 }
 
 /// WK-12: without a connection nothing was sent, so nothing can have been paid.
@@ -91,7 +105,7 @@ async fn redirects_are_errors() {
     for status in [301, 302, 307, 308] {
         let elsewhere = Loopback::json(202, QUEUED).await;
         let target = format!("{}/elsewhere", elsewhere.base_url);
-        let reply = crate::loopback::answer(status, &[("location", &target)], b"");
+        let reply = answer(status, &[("location", &target)], b"");
         let server = Loopback::start(vec![Reply::Keep(reply)]).await;
         let error = server.api().extract(&job(), WITHIN).await.unwrap_err();
         assert_eq!((error.kind, error.status), (ApiErrorKind::Refused, Some(status)));
