@@ -110,6 +110,7 @@ impl Platform {
             "gets": job.gets,
             "gets_unlisted": job.gets_unlisted,
             "answer_lost": job.answer_lost,
+            "vanished": job.has_vanished(),
         })
     }
 

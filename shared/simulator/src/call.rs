@@ -133,7 +133,11 @@ impl Platform {
             Kind::Extract => Paging { page: 1, size: 1 },
             Kind::Batch | Kind::Crawl => query.paging(RESULTS_PAGE_DEFAULT, RESULTS_PAGE_MAX)?,
         };
-        let Some(job) = self.find(kind, id) else {
+        let lag = self.config.scaled(self.config.read_lag_secs);
+        let readable = self
+            .find(kind, id)
+            .filter(|job| job.created_at.plus(lag) <= self.now && !job.has_vanished());
+        let Some(job) = readable else {
             return Ok(refuse(Endpoint::Get(kind, id), 404, "JOB_NOT_FOUND", "No such job"));
         };
         let (ordinal, body) = (job.ordinal, self.job_json(job, paging));

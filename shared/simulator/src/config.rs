@@ -35,6 +35,8 @@ pub struct Config {
     /// How long an accepted job is missing from the job lists, in seconds before the speed.
     /// Default 1.
     pub list_lag_secs: f64,
+    /// How long a GET of an accepted job answers 404, in seconds before the speed. Default 0.
+    pub read_lag_secs: f64,
     /// How long the tokens of a finished child stay reserved, in seconds before the speed.
     /// Default 2.
     pub settle_secs: f64,
@@ -111,6 +113,7 @@ impl Default for Config {
             result_bytes: 8_192,
             corpus: None,
             list_lag_secs: 1.0,
+            read_lag_secs: 0.0,
             settle_secs: 2.0,
             hang_max_secs: 60.0,
             webhooks: WebhookConfig::default(),
@@ -169,6 +172,7 @@ impl Config {
             ("job_median_secs", self.job_median_secs),
             ("work_lease_secs", self.work_lease_secs),
             ("list_lag_secs", self.list_lag_secs),
+            ("read_lag_secs", self.read_lag_secs),
             ("settle_secs", self.settle_secs),
             ("hang_max_secs", self.hang_max_secs),
             ("webhooks.timeout_secs", self.webhooks.timeout_secs),

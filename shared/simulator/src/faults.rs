@@ -73,6 +73,8 @@ pub struct JobFaults {
     pub cancelled: f64,
     /// Jobs that stay `processing` for ever.
     pub never_settle: f64,
+    /// Jobs whose GET answers 404 for ever, although lists and events name them.
+    pub vanished: f64,
     /// Results of `huge_bytes` instead of the configured size.
     pub huge_results: f64,
     /// Size of a huge result, in bytes.
@@ -169,6 +171,7 @@ impl Faults {
             ("faults.jobs.fail_final", jobs.fail_final),
             ("faults.jobs.cancelled", jobs.cancelled),
             ("faults.jobs.never_settle", jobs.never_settle),
+            ("faults.jobs.vanished", jobs.vanished),
             ("faults.jobs.huge_results", jobs.huge_results),
             ("faults.jobs.null_fields", jobs.null_fields),
             ("faults.lists.capped", lists.capped),

@@ -285,6 +285,11 @@ impl Job {
         (ends <= now).then_some(ends)
     }
 
+    /// Says whether the job cannot be read although it exists.
+    pub(crate) fn has_vanished(&self) -> bool {
+        self.rules.dice.happens("vanished", self.key, self.rules.faults.vanished)
+    }
+
     /// Why the job as a whole failed, once it did.
     pub(crate) fn failure(&self, now: Moment) -> Option<&'static Failure> {
         match (self.status(now), &self.work) {

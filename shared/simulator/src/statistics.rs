@@ -63,7 +63,7 @@ impl Platform {
             let float = |number: u64| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
             if whole == 0 { 0.0 } else { float(part) / float(whole) }
         };
-        let days = || self.statistics.days.range(first..=last.max(first));
+        let days = || self.statistics.days.range(first..=last.max(first)).filter(|_| first <= last);
         let requests: Vec<Value> = days()
             .map(|(day, sums)| {
                 json!({ "date": Moment::of_day(*day), "success_request_count": sums.completed,

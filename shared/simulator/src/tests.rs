@@ -1,5 +1,6 @@
 //! The platform driven call by call, with a clock moved by hand.
 
+mod config;
 mod deliveries;
 mod determinism;
 mod faults;

@@ -113,6 +113,16 @@ fn fields_can_be_null_although_the_job_is_done() {
 }
 
 #[test]
+fn a_job_can_vanish_from_reads_and_stay_in_lists() {
+    let mut stage = Stage::with_faults(|faults| faults.jobs.vanished = 1.0);
+    let id = stage.extract("https://a.example/");
+    stage.pass(3_600);
+    assert_eq!(stage.get(&format!("/v1/extract/{id}")).status, 404);
+    assert_eq!(stage.read("/v1/extract/jobs")["jobs"][0]["job_id"], id);
+    assert_eq!(stage.books()[0]["vanished"], true);
+}
+
+#[test]
 fn results_can_be_huge() {
     let mut stage = Stage::calm();
     let huge = json!({ "jobs": { "huge_results": 1, "huge_bytes": 1_000_000 } });

@@ -32,6 +32,16 @@ fn an_extraction_goes_from_queued_over_processing_to_completed() {
 }
 
 #[test]
+fn reads_can_lag_behind_acceptance() {
+    let mut stage = Stage::new(Config { read_lag_secs: 3.0, ..Config::default() });
+    let target = format!("/v1/batch/{}", stage.batch(1));
+    stage.pass(2);
+    assert_eq!(stage.get(&target).status, 404);
+    stage.pass(1);
+    assert_eq!(stage.get(&target).status, 200);
+}
+
+#[test]
 fn ids_are_found_in_either_case_but_only_under_their_kind() {
     let mut stage = Stage::calm();
     let id = stage.batch(1);

@@ -141,6 +141,8 @@ fn statistics_count_settled_extractions_by_day() {
     assert_eq!(statistics["period_tokens_used"], succeeded);
     let rate = statistics["success_rate"].as_f64().unwrap();
     assert!((0.2..0.8).contains(&rate));
+    let backwards = stage.read("/v1/statistics?start_date=2026-06-01&end_date=2026-05-01");
+    assert_eq!(backwards["requests"], json!([]));
     let later = stage.read("/v1/statistics?start_date=2026-06-02&end_date=2026-06-03");
     assert_eq!(later["extraction_count"], 0);
     assert_eq!(later["previous_period_extraction_count"], 40);
