@@ -95,7 +95,9 @@ impl ScraperApi {
     /// Sends one call and reads its answer, all within `within`.
     pub(crate) async fn send(&self, call: Call<'_>, within: Duration) -> Result<Answer, Failure> {
         let deadline = Instant::now() + within.min(WITHIN_MAX);
-        let mut response = self.exchange(&call, deadline).await?;
+        // One key for the whole call, so that what an answer echoes can be blotted out.
+        let key = self.key();
+        let mut response = self.exchange(&call, &key, deadline).await?;
         let status = response.status().as_u16();
         if response.status().is_success() || call.expects == Some(status) {
             let mut bytes = Vec::new();
@@ -108,17 +110,22 @@ impl ScraperApi {
             })?;
             return Ok(Answer { status, text });
         }
-        let error = self.error_of(response, deadline).await;
+        let error = self.error_of(response, &key, deadline).await;
         Err(Failure { error, effect: status::effect_of(status) })
     }
 
     /// Gets the answer's head. A GET whose connection broke before any answer is tried once more
     /// on a fresh connection: a pooled one may have been closed by the server meanwhile.
-    async fn exchange(&self, call: &Call<'_>, deadline: Instant) -> Result<Response, Failure> {
-        let first = self.try_once(&self.pooled, call, deadline).await;
+    async fn exchange(
+        &self,
+        call: &Call<'_>,
+        key: &ApiKey,
+        deadline: Instant,
+    ) -> Result<Response, Failure> {
+        let first = self.try_once(&self.pooled, call, key, deadline).await;
         match first {
             Err(Trouble::Broken(_)) if call.method == Method::GET => {
-                self.try_once(&self.fresh, call, deadline).await
+                self.try_once(&self.fresh, call, key, deadline).await
             }
             other => other,
         }
@@ -129,9 +136,10 @@ impl ScraperApi {
         &self,
         client: &Client,
         call: &Call<'_>,
+        key: &ApiKey,
         deadline: Instant,
     ) -> Result<Response, Trouble> {
-        let request = self.request(call)?;
+        let request = self.request(call, key)?;
         match timeout_at(deadline, client.execute(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) if error.is_connect() => Err(Trouble::NoConnection(describe(error))),
@@ -141,7 +149,7 @@ impl ScraperApi {
         }
     }
 
-    fn request(&self, call: &Call<'_>) -> Result<Request, Trouble> {
+    fn request(&self, call: &Call<'_>, key: &ApiKey) -> Result<Request, Trouble> {
         let not_sent = |message: &str| Trouble::NotSent(message.to_owned());
         let mut url = self.base_url.clone();
         // Each segment is percent-encoded whole, `%` included, so that an id stays one segment.
@@ -154,9 +162,10 @@ impl ScraperApi {
         }
         let mut request = Request::new(call.method.clone(), url);
         if call.is_authenticated {
-            let key = self.key().header();
-            let key = key.ok_or_else(|| not_sent("the API key cannot be sent in a header"))?;
-            request.headers_mut().insert(API_KEY_HEADER, key);
+            let header = key.header();
+            let header =
+                header.ok_or_else(|| not_sent("the API key cannot be sent in a header"))?;
+            request.headers_mut().insert(API_KEY_HEADER, header);
         }
         if let Some(body) = &call.body {
             let json = HeaderValue::from_static("application/json");
@@ -168,7 +177,7 @@ impl ScraperApi {
 
     /// Reads what an answer other than 2xx says. Its body is optional: what cannot be read in
     /// time or is beyond the cap is left out.
-    async fn error_of(&self, mut response: Response, deadline: Instant) -> ApiError {
+    async fn error_of(&self, mut response: Response, key: &ApiKey, deadline: Instant) -> ApiError {
         let status = response.status().as_u16();
         let retry_after = response
             .headers()
@@ -182,7 +191,6 @@ impl ScraperApi {
             Ok(()) => String::from_utf8_lossy(&bytes),
             Err(Cut::TooLarge | Cut::Late | Cut::Broken) => "".into(),
         };
-        let key = self.key();
         let said = error_body::parse(&text, &|text| key.blot(text));
         let message = if (300..400).contains(&status) {
             "redirects are not followed; check the base URL".to_owned()
