@@ -1,0 +1,97 @@
+//! The settings in force, as values.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::envelope::EnvelopeFormat;
+use domain::limits::Limits;
+use domain::signature::scheme::Scheme;
+
+use crate::secret_text::SecretText;
+
+/// Everything that an operator may set. `Debug` shows no secret.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder of the ledger, the results and the secrets.
+    pub data_dir: PathBuf,
+    /// Base URL of the platform's API.
+    pub api_url: String,
+    /// The account's API key.
+    pub api_key: Option<SecretText>,
+    /// File with the account's API key; goes before `api_key`.
+    pub api_key_file: Option<PathBuf>,
+    /// Largest answer of the API, in bytes.
+    pub api_answer_bytes: usize,
+    /// Longest wait for a connection to the API.
+    pub api_connect_timeout: Duration,
+    /// How fast is submitted.
+    pub pacing: Pacing,
+    /// Where the receiver listens.
+    pub listen: SocketAddr,
+    /// Path of the receiver.
+    pub webhook_path: String,
+    /// The address that the platform delivers to.
+    pub public_url: Option<String>,
+    /// Tasks worked at once.
+    pub workers: u32,
+    /// Pause between two ticks.
+    pub tick: Duration,
+    /// Rows per tick.
+    pub tick_rows: u32,
+    /// Bounds of the receiver.
+    pub receiver: Receiver,
+    /// How deliveries are signed.
+    pub scheme: Scheme,
+    /// Where the ids are in a delivery.
+    pub envelope: EnvelopeFormat,
+    /// The file of signing secrets; `None` is `secrets.json` in the data folder.
+    pub secrets_file: Option<PathBuf>,
+    /// Signing secrets given as values, with the name of what gave each.
+    pub secret_values: Vec<(String, SecretText)>,
+    /// The bounds of the pipeline.
+    pub limits: Limits,
+}
+
+/// Bounds of the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receiver {
+    /// Connections served at once.
+    pub connections: usize,
+    /// Largest body, in bytes.
+    pub body_bytes: usize,
+    /// Bytes of bodies held at once.
+    pub bodies_bytes: usize,
+    /// Longest time in which a request's head must arrive.
+    pub head_timeout: Duration,
+    /// Longest time in which a request's body must arrive.
+    pub body_timeout: Duration,
+}
+
+/// How fast is submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// Submissions in flight to begin with.
+    pub start: u32,
+    /// Most submissions in flight while the account's concurrency is not known.
+    pub ceiling: u32,
+    /// Pause between two submissions when one may be in flight.
+    pub spacing: Duration,
+}
+
+impl Settings {
+    /// The ledger's file.
+    pub fn ledger_file(&self) -> PathBuf {
+        self.data_dir.join("ledger.db")
+    }
+
+    /// The folder of the results.
+    pub fn results_dir(&self) -> PathBuf {
+        self.data_dir.join("results")
+    }
+
+    /// The file of the signing secrets.
+    pub fn secrets_file(&self) -> PathBuf {
+        self.secrets_file.clone().unwrap_or_else(|| self.data_dir.join("secrets.json"))
+    }
+}
