@@ -26,9 +26,11 @@ fn an_empty_document_means_the_defaults_and_unknown_keys_are_refused() {
     }
 }
 
+type Spoil = fn(&mut Config);
+
 #[test]
 fn settings_that_cannot_be_used_are_named() {
-    let cases: [(&str, fn(&mut Config)); 7] = [
+    let cases: [(&str, Spoil); 7] = [
         ("speed", |config| config.speed = f64::NAN),
         ("api_key", |config| config.api_key = String::new()),
         ("list_lag_secs", |config| config.list_lag_secs = -1.0),
