@@ -2,12 +2,12 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::ports::{ApiError, ApiErrorKind, Clock, SubmitError};
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Request, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, Request, Response, Url, redirect};
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
@@ -33,8 +33,10 @@ pub struct ScraperApi {
     base_url: Url,
     key: RwLock<ApiKey>,
     pooled: Client,
-    /// Opens a connection for each call: for the second try of a GET.
-    fresh: Client,
+    /// Opens a connection for each call: for the second try of a GET. Made when first needed,
+    /// since reading the root certificates takes its time; `None` if that failed.
+    fresh: OnceLock<Option<Client>>,
+    connect_timeout: Duration,
     clock: Arc<dyn Clock>,
     body_bytes_max: usize,
     retry_after_max: Duration,
@@ -56,24 +58,15 @@ impl ScraperApi {
     /// # Errors
     /// [`BuildError::Client`] when TLS cannot be set up.
     pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
-        let build = |pool_idle_max: usize| {
-            Client::builder()
-                .user_agent(USER_AGENT)
-                .redirect(redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .referer(false)
-                .gzip(true)
-                .connect_timeout(config.connect_timeout)
-                .pool_idle_timeout(config.pool_idle_timeout)
-                .pool_max_idle_per_host(pool_idle_max)
-                // The environment is read in one place only, which is not this one.
-                .no_proxy()
-                .build()
-                .map_err(BuildError::Client)
-        };
+        let pooled = builder(config.connect_timeout)
+            .pool_idle_timeout(config.pool_idle_timeout)
+            .pool_max_idle_per_host(POOL_IDLE_MAX)
+            .build()
+            .map_err(BuildError::Client)?;
         Ok(Self {
-            pooled: build(POOL_IDLE_MAX)?,
-            fresh: build(0)?,
+            pooled,
+            fresh: OnceLock::new(),
+            connect_timeout: config.connect_timeout,
             base_url: config.base_url,
             key: RwLock::new(config.key),
             clock,
@@ -123,13 +116,19 @@ impl ScraperApi {
         deadline: Instant,
     ) -> Result<Response, Failure> {
         let first = self.try_once(&self.pooled, call, key, deadline).await;
-        match first {
-            Err(Trouble::Broken(_)) if call.method == Method::GET => {
-                self.try_once(&self.fresh, call, key, deadline).await
-            }
-            other => other,
+        match (first, call.method == Method::GET) {
+            (Err(Trouble::Broken(message)), true) => match self.fresh() {
+                Some(fresh) => self.try_once(fresh, call, key, deadline).await,
+                None => Err(Trouble::Broken(message)),
+            },
+            (other, _) => other,
         }
         .map_err(Trouble::into_failure)
+    }
+
+    fn fresh(&self) -> Option<&Client> {
+        let build = || builder(self.connect_timeout).pool_max_idle_per_host(0).build().ok();
+        self.fresh.get_or_init(build).as_ref()
     }
 
     async fn try_once(
@@ -207,6 +206,19 @@ impl ScraperApi {
             correlation_id: said.correlation_id,
         }
     }
+}
+
+/// What all connections have in common.
+fn builder(connect_timeout: Duration) -> ClientBuilder {
+    Client::builder()
+        .user_agent(USER_AGENT)
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .gzip(true)
+        .connect_timeout(connect_timeout)
+        // The environment is read in one place only, which is not this one.
+        .no_proxy()
 }
 
 /// One call of the API.

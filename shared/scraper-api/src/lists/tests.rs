@@ -54,8 +54,9 @@ async fn answers_without_the_list_are_unreadable() {
         "",
     ] {
         let server = Loopback::json(200, body).await;
+        let api = server.api();
         for kind in Kind::ALL {
-            let error = server.api().list(kind, &QUERY, WITHIN).await.unwrap_err();
+            let error = api.list(kind, &QUERY, WITHIN).await.unwrap_err();
             assert_eq!(error.kind, ApiErrorKind::Unreadable, "{body}");
         }
     }

@@ -42,11 +42,12 @@ async fn silence_ends_with_the_deadline() {
     let half = [&head[..], b"{\"job_id\":"].concat();
     for bytes in [Vec::new(), head, half] {
         let server = Loopback::start(vec![Reply::Stall(bytes)]).await;
-        let error = server.api().extract(&job(), SHORT).await.unwrap_err();
+        let api = server.api();
+        let error = api.extract(&job(), SHORT).await.unwrap_err();
         assert_eq!(error.kind, ApiErrorKind::Unavailable, "{error}");
         assert!(error.message.contains("in time"), "{error}");
 
-        let error = server.api().submit(&request(), SHORT).await.unwrap_err();
+        let error = api.submit(&request(), SHORT).await.unwrap_err();
         assert!(matches!(error, SubmitError::Unanswered(_)), "{error:?}");
         assert!(server.seen().len() <= 2, "a call that hangs is not repeated");
     }
@@ -113,10 +114,11 @@ async fn cut_bodies_are_transient() {
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"job".to_vec(),
     ] {
         let server = Loopback::start(vec![Reply::Close(bytes.clone())]).await;
-        let error = server.api().extract(&job(), WITHIN).await.unwrap_err();
+        let api = server.api();
+        let error = api.extract(&job(), WITHIN).await.unwrap_err();
         let shown = String::from_utf8_lossy(&bytes);
         assert_eq!(error.kind, ApiErrorKind::Unavailable, "{error} for {shown}");
-        let error = server.api().submit(&request(), WITHIN).await.unwrap_err();
+        let error = api.submit(&request(), WITHIN).await.unwrap_err();
         assert!(matches!(error, SubmitError::Unanswered(_)), "{error:?} for {shown}");
     }
 }

@@ -34,11 +34,12 @@ async fn statuses_are_classified() {
         (504, Kind::Unavailable, false),
     ] {
         let server = Loopback::json(status, r#"{"code":"X","message":"m","retryable":true}"#).await;
-        let error = server.api().extract(&job(), WITHIN).await.unwrap_err();
+        let api = server.api();
+        let error = api.extract(&job(), WITHIN).await.unwrap_err();
         assert_eq!((error.kind, error.status), (kind, Some(status)));
         assert_eq!(error.code.as_deref(), Some("X"));
         assert_eq!((error.message.as_str(), error.retryable), ("m", Some(true)));
-        let submitted = server.api().submit(&request(), WITHIN).await.unwrap_err();
+        let submitted = api.submit(&request(), WITHIN).await.unwrap_err();
         let was_refused = matches!(&submitted, SubmitError::Refused(refused) if *refused == error);
         let was_unanswered =
             matches!(&submitted, SubmitError::Unanswered(unanswered) if *unanswered == error);
@@ -95,7 +96,8 @@ async fn retry_after_dates_are_measured_by_the_given_clock() {
     ] {
         let reply = Reply::Keep(answer(503, &[("retry-after", text)], b""));
         let server = Loopback::start(vec![reply]).await;
-        let error = server.api().extract(&job(), WITHIN).await.unwrap_err();
+        let api = server.api();
+        let error = api.extract(&job(), WITHIN).await.unwrap_err();
         assert_eq!(error.retry_after, wait.map(Duration::from_secs), "{text}");
     }
 }
@@ -113,11 +115,12 @@ async fn unreadable_answers_say_so() {
         (b"{\"job_id\":\"\xff\"}", "not UTF-8"),
     ] {
         let server = Loopback::start(vec![Reply::Keep(answer(200, &[], body))]).await;
-        let error = server.api().extract(&job(), WITHIN).await.unwrap_err();
+        let api = server.api();
+        let error = api.extract(&job(), WITHIN).await.unwrap_err();
         assert_eq!((error.kind, error.status), (ApiErrorKind::Unreadable, Some(200)));
         assert!(error.message.contains(message), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
-        let error = server.api().submit(&request(), WITHIN).await.unwrap_err();
+        let error = api.submit(&request(), WITHIN).await.unwrap_err();
         assert!(matches!(error, SubmitError::Unanswered(_)), "{error:?}");
     }
 }
