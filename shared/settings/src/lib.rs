@@ -5,8 +5,12 @@
 //! value is in an error, in `Debug` output or in what is shown. It reads neither the environment
 //! nor the disk: both come in.
 
+mod resolve;
 mod secret_text;
 mod settings;
+mod source;
 
+pub use resolve::{Problems, resolve};
 pub use secret_text::SecretText;
 pub use settings::{Pacing, Receiver, Settings};
+pub use source::{FileText, Given, Sources};
