@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::limits::{CHECKPOINT_PAGES, OPEN_TRIES_MAX, STATEMENTS_MAX, WRITE_CACHE_KIB};
+use crate::limits::{
+    CHECKPOINT_PAGES, OPEN_TRIES_MAX, STATEMENTS_MAX, WAL_BYTES_KEPT, WRITE_CACHE_KIB,
+};
 use crate::schema::{self, Found, SCHEMA_VERSION};
 
 /// Why a file cannot be used.
@@ -75,10 +77,14 @@ pub(crate) fn prepare(path: &Path, busy_timeout: Duration) -> Result<Connection,
     let mut connection = Connection::open_with_flags(path, flags).map_err(refuse)?;
     connection.busy_timeout(busy_timeout).map_err(refuse)?;
     // Before anything is set, because setting WAL writes to the file.
-    judge(path, schema::inspect(&connection).map_err(refuse)?)?;
+    let found = schema::inspect(&connection).map_err(refuse)?;
+    judge(path, found)?;
     switch_to_wal(&connection).map_err(refuse)?;
     configure(&connection, path, busy_timeout, Purpose::Write)?;
-    judge(path, schema::upgrade(&mut connection).map_err(refuse)?)?;
+    // A file that is up to date is opened without the write lock, however busy it is.
+    if found != Found::Version(SCHEMA_VERSION) {
+        judge(path, schema::upgrade(&mut connection).map_err(refuse)?)?;
+    }
     Ok(connection)
 }
 
@@ -167,9 +173,11 @@ fn configure(
     if purpose == Purpose::Write {
         let cache = -i64::from(WRITE_CACHE_KIB);
         connection.pragma_update(None, "cache_size", cache).map_err(refuse)?;
-        connection
-            .pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))
-            .map_err(refuse)?;
+        for (pragma, value) in
+            [("wal_autocheckpoint", CHECKPOINT_PAGES), ("journal_size_limit", WAL_BYTES_KEPT)]
+        {
+            connection.pragma_update_and_check(None, pragma, value, |_| Ok(())).map_err(refuse)?;
+        }
     }
     for (pragma, wanted) in numbers {
         let found: i64 =

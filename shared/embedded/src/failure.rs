@@ -42,3 +42,31 @@ fn kind_of(error: &rusqlite::Error) -> ErrorKind {
         _ => ErrorKind::Unavailable,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn each_trouble_says_what_to_do() {
+        for (code, kind) in [
+            (ffi::SQLITE_BUSY, ErrorKind::Unavailable),
+            (ffi::SQLITE_FULL, ErrorKind::Unavailable),
+            (ffi::SQLITE_IOERR_FSYNC, ErrorKind::Unavailable),
+            (ffi::SQLITE_CANTOPEN, ErrorKind::Unavailable),
+            (ffi::SQLITE_READONLY, ErrorKind::Denied),
+            (ffi::SQLITE_PERM, ErrorKind::Denied),
+            (ffi::SQLITE_CORRUPT, ErrorKind::Corrupt),
+            (ffi::SQLITE_NOTADB, ErrorKind::Corrupt),
+        ] {
+            let error = Arc::new(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+            for failure in [Failure::Operation(Arc::clone(&error)), Failure::Commit(error)] {
+                let error = failure.into_port("ledger", "write");
+                assert_eq!((error.port, error.operation, error.kind), ("ledger", "write", kind));
+            }
+        }
+        assert!(Failure::Closed.into_port("queue", "send").is_transient());
+    }
+}

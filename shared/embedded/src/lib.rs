@@ -14,6 +14,7 @@ mod control;
 mod cursor;
 mod entries;
 mod failure;
+mod file_lock;
 mod filesystem;
 mod inspection;
 mod intents;

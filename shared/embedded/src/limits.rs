@@ -47,5 +47,9 @@ pub const WRITE_CACHE_KIB: u32 = 32 * 1_024;
 /// of 1,000 moves them four times as often.
 pub const CHECKPOINT_PAGES: u32 = 4_000;
 
+/// Size to which an emptied WAL is cut, in bytes: four times what lies between two moves, so that
+/// one large transaction does not keep the disk for ever.
+pub const WAL_BYTES_KEPT: u32 = 64 * 1_024 * 1_024;
+
 /// Longest secrets file, in bytes: 64 KiB.
 pub const SECRETS_FILE_BYTES_MAX: usize = 64 * 1_024;

@@ -1,8 +1,9 @@
 //! One server per file.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+
+use crate::file_lock::FileLock;
 
 /// Why the lock was not given.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +29,7 @@ pub enum LockError {
 /// ends. Verbs beside a running server need none.
 #[derive(Debug)]
 pub struct ServerLock {
-    // The system releases the lock when the file is closed.
-    _file: File,
+    _lock: FileLock,
 }
 
 impl ServerLock {
@@ -41,17 +41,10 @@ impl ServerLock {
         let mut name = OsString::from(ledger);
         name.push(".lock");
         let path = PathBuf::from(name);
-        let trouble = |source| LockError::Io { path: path.clone(), source };
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(trouble)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held { path: ledger.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(trouble(source)),
+        match FileLock::try_acquire(&path) {
+            Ok(Some(lock)) => Ok(Self { _lock: lock }),
+            Ok(None) => Err(LockError::Held { path: ledger.to_owned() }),
+            Err(source) => Err(LockError::Io { path, source }),
         }
     }
 }

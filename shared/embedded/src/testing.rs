@@ -1,43 +1,21 @@
 //! What the tests of this crate share.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use domain::entry::{Cause, Entry};
 use domain::intent::{Intent, Submission};
 use domain::job::{JobId, JobKey, Kind};
 use domain::limits::Limits;
-use domain::ports::Clock;
 use domain::request::{FetchOptions, JobRequest};
-use domain::time::{Timestamp, after};
+use domain::testing::ManualClock;
+use domain::time::Timestamp;
 use tempfile::TempDir;
 
 use crate::{Settings, SqliteStore};
 
-/// A clock that stands still until it is moved; sleeping moves it.
-pub(crate) struct TestClock(Mutex<Timestamp>);
-
-impl TestClock {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(start())))
-    }
-
-    pub(crate) fn advance(&self, duration: Duration) {
-        let mut now = self.0.lock().unwrap();
-        *now = after(*now, duration);
-    }
-}
-
-#[async_trait]
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        self.advance(duration);
-    }
+/// A clock at [`start`].
+pub(crate) fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(start()))
 }
 
 pub(crate) fn start() -> Timestamp {
@@ -47,13 +25,13 @@ pub(crate) fn start() -> Timestamp {
 /// A store in a directory of its own.
 pub(crate) struct TestStore {
     pub(crate) store: SqliteStore,
-    pub(crate) clock: Arc<TestClock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) directory: TempDir,
 }
 
 pub(crate) fn test_store() -> TestStore {
     let directory = tempfile::tempdir().unwrap();
-    let clock = TestClock::new();
+    let clock = clock();
     let path = directory.path().join("gleaner.db");
     let store = SqliteStore::open(&path, clock.clone(), Settings::default()).unwrap();
     TestStore { store, clock, directory }

@@ -3,7 +3,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::Settings;
-use crate::testing::{TestClock, TestStore, entry, key, start, test_store};
+use crate::testing::{TestStore, clock, entry, key, start, test_store};
 
 /// SQ-05: the `.db` file alone lacks what its WAL holds; a backup is whole, while the store is in
 /// use.
@@ -22,7 +22,7 @@ async fn a_backup_is_whole_where_a_copied_file_is_not() {
     let target = directory.path().join("backup.db");
     store.backup(&target).await.unwrap();
     Entries::write(&store, &entry("later"), Expected::Absent(start())).await.unwrap();
-    let backup = SqliteStore::open(&target, TestClock::new(), Settings::default()).unwrap();
+    let backup = SqliteStore::open(&target, clock(), Settings::default()).unwrap();
     assert_eq!(backup.load(&key("a")).await.unwrap(), Some(entry("a")));
     assert_eq!(backup.load(&key("later")).await.unwrap(), None);
     let left = std::fs::read_dir(directory.path()).unwrap();
@@ -49,5 +49,5 @@ async fn what_a_broken_backup_left_is_replaced() {
     let target = directory.path().join("backup.db");
     std::fs::write(directory.path().join("backup.db.partial"), "half").unwrap();
     store.backup(&target).await.unwrap();
-    SqliteStore::open(&target, TestClock::new(), Settings::default()).unwrap();
+    SqliteStore::open(&target, clock(), Settings::default()).unwrap();
 }

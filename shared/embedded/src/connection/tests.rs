@@ -3,7 +3,7 @@ use domain::ports::{Entries, Expected, Inspection, Intents, TaskSource};
 use std::sync::Arc;
 
 use super::*;
-use crate::testing::{TestClock, TestStore, start, test_store};
+use crate::testing::{TestStore, start, test_store};
 use crate::{Settings, SqliteStore};
 
 const BUSY: Duration = Duration::from_millis(1_234);
@@ -72,7 +72,7 @@ fn refuse(content: &[u8]) -> OpenError {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("other.db");
     std::fs::write(&path, content).unwrap();
-    let clock = TestClock::new();
+    let clock = crate::testing::clock();
     let error = SqliteStore::open(&path, clock, Settings::default()).unwrap_err();
     assert_eq!(std::fs::read(&path).unwrap(), content, "the file was changed");
     assert!(error.to_string().contains("other.db"), "{error}");
@@ -126,6 +126,16 @@ fn an_empty_file_becomes_a_ledger() {
     assert_eq!(schema::inspect(&connection).unwrap(), Found::Version(SCHEMA_VERSION));
 }
 
+/// Verbs that only read work while somebody else writes.
+#[test]
+fn a_file_in_use_is_opened_without_its_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gleaner.db");
+    let busy = prepare(&path, BUSY).unwrap();
+    busy.execute_batch("BEGIN IMMEDIATE").unwrap();
+    prepare(&path, Duration::ZERO).unwrap();
+}
+
 /// Two processes that start on a new file at once find one ledger.
 #[test]
 fn many_may_create_the_file_at_once() {
@@ -151,7 +161,7 @@ async fn the_fixture_of_version_1_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gleaner.db");
     std::fs::copy(fixture, &path).unwrap();
-    let clock = TestClock::new();
+    let clock = crate::testing::clock();
     let now = clock.now();
     let clock: Arc<dyn Clock> = clock;
     let store = SqliteStore::open(&path, clock, Settings::default()).unwrap();

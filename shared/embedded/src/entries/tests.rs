@@ -110,6 +110,19 @@ async fn one_of_fifty_writers_wins() {
     assert_eq!(store.load(&winner.key).await.unwrap().as_ref(), Some(winner));
 }
 
+/// SQ-03: after a duplicate another process writes at once, without waiting for a lock.
+#[tokio::test]
+async fn a_duplicate_leaves_no_lock() {
+    let TestStore { store, directory: _directory, .. } = test_store();
+    let row = entry("a");
+    assert_eq!(Entries::write(&store, &row, ABSENT()).await.unwrap(), Written::Done);
+    let duplicate = Entries::write(&store, &row, ABSENT()).await.unwrap();
+    assert_eq!(duplicate, Written::Conflict(Some(Box::new(row))));
+    let other = stranger(&store);
+    other.busy_timeout(Duration::ZERO).unwrap();
+    assert_eq!(other.execute("DELETE FROM entries", []).unwrap(), 1);
+}
+
 /// A row of exactly 400 kB is kept, one byte more is refused.
 #[tokio::test]
 async fn the_size_limit_is_exact() {

@@ -5,7 +5,7 @@
 //! `event_type`, `label` and `until` (RFC 3339; required for `previous`).
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use domain::signature::secret::{Secret, Stage};
 use domain::time::Timestamp;
 
 use super::read::{self, ReadError, Wire, WireSecret, WireStage};
+use crate::file_lock::FileLock;
 use crate::limits::SECRETS_FILE_BYTES_MAX;
 
 /// A secret as the file keeps it.
@@ -201,20 +202,10 @@ impl SecretsFile {
         Ok(outcome)
     }
 
-    fn lock(&self) -> Result<File, SecretsFileError> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.beside(".lock"))
-            .map_err(|source| self.trouble(source))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => {
-                Err(SecretsFileError::Busy { path: self.path.clone() })
-            }
-            Err(TryLockError::Error(source)) => Err(self.trouble(source)),
-        }
+    fn lock(&self) -> Result<FileLock, SecretsFileError> {
+        FileLock::try_acquire(&self.beside(".lock"))
+            .map_err(|source| self.trouble(source))?
+            .ok_or_else(|| SecretsFileError::Busy { path: self.path.clone() })
     }
 
     /// Writes a file beside, synced, and gives it the name; the lock keeps others off it.

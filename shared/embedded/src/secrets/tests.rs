@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use domain::signature::SECRETS_MAX;
 use domain::signature::secret::Stage;
+use domain::testing::ManualClock;
 use domain::time::after;
 use tempfile::TempDir;
 
 use super::*;
 use crate::limits::SECRETS_FILE_BYTES_MAX;
-use crate::testing::{TestClock, start};
+use crate::testing::start;
 
 fn write(path: &Path, content: &[u8]) {
     std::fs::write(path, content).unwrap();
@@ -20,10 +21,10 @@ fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn scene() -> (TempDir, PathBuf, Arc<TestClock>, LocalSecrets) {
+fn scene() -> (TempDir, PathBuf, Arc<ManualClock>, LocalSecrets) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("secrets.json");
-    let clock = TestClock::new();
+    let clock = crate::testing::clock();
     let source = LocalSecrets::new(vec![SecretPlace::File(path.clone())], clock.clone());
     (directory, path, clock, source)
 }

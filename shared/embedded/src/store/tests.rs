@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use domain::ports::{Entries, Expected, Written};
 
 use super::*;
-use crate::testing::{TestClock, child_argument, entry, key, start};
+use crate::testing::{child_argument, clock, entry, key, start};
 
 /// Deliveries of each process, as SQ-01 asks for.
 const DELIVERIES: usize = 200;
@@ -14,7 +14,7 @@ const DELIVERIES: usize = 200;
 const SHARED: usize = 50;
 
 fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, TestClock::new(), Settings::default()).unwrap()
+    SqliteStore::open(path, clock(), Settings::default()).unwrap()
 }
 
 fn spawn(test: &str, path: &Path) -> Child {
