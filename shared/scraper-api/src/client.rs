@@ -58,7 +58,7 @@ impl ScraperApi {
     /// # Errors
     /// [`BuildError::Client`] when TLS cannot be set up.
     pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
-        let pooled = builder(config.connect_timeout)
+        let pooled = builder(&config.base_url, config.connect_timeout)
             .pool_idle_timeout(config.pool_idle_timeout)
             .pool_max_idle_per_host(POOL_IDLE_MAX)
             .build()
@@ -127,7 +127,8 @@ impl ScraperApi {
     }
 
     fn fresh(&self) -> Option<&Client> {
-        let build = || builder(self.connect_timeout).pool_max_idle_per_host(0).build().ok();
+        let build =
+            || builder(&self.base_url, self.connect_timeout).pool_max_idle_per_host(0).build().ok();
         self.fresh.get_or_init(build).as_ref()
     }
 
@@ -209,8 +210,15 @@ impl ScraperApi {
 }
 
 /// What all connections have in common.
-fn builder(connect_timeout: Duration) -> ClientBuilder {
-    Client::builder()
+fn builder(base_url: &Url, connect_timeout: Duration) -> ClientBuilder {
+    let builder = if base_url.scheme() == "http" {
+        // Without TLS, and redirects not being followed, the system's root certificates are
+        // neither needed nor, in a bare container, always there.
+        Client::builder().tls_certs_only([])
+    } else {
+        Client::builder()
+    };
+    builder
         .user_agent(USER_AGENT)
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())

@@ -115,3 +115,9 @@ async fn redirects_are_errors() {
         assert_eq!(elsewhere.seen().len(), 0, "the key went nowhere else");
     }
 }
+
+/// The client for the platform itself can be built, with the system's root certificates.
+#[test]
+fn client_for_https_is_built() {
+    api_at("https://scraper.geonode.io");
+}
