@@ -1,1 +1,97 @@
-fn main() {}
+//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask tidy`.
+
+mod command;
+mod python;
+mod tidy;
+mod traps;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::command::{cargo, has, say};
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  check   format, lints, docs, tidy, and licences where cargo-deny is installed
+  test    all tests: Rust, then the official client and DuckDB in a Python environment
+          --no-python leaves the latter out
+  tidy    the house rules that no lint knows
+  docs    rewrites the generated pages";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    match run(&command, &rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &str, rest: &[String]) -> Result<()> {
+    match command {
+        "check" => check(),
+        "test" => test(rest),
+        "tidy" => tidy::run(),
+        "docs" => docs(),
+        "" | "help" | "--help" => {
+            say(HELP);
+            Ok(())
+        }
+        other => bail!("`{other}` is no command\n{HELP}"),
+    }
+}
+
+fn check() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
+    command::run(
+        command::program("cargo")
+            .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    tidy::run()?;
+    if has("cargo-deny") {
+        cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])?;
+    } else {
+        say("cargo-deny is not installed: licences and sources are not checked");
+    }
+    Ok(())
+}
+
+fn test(rest: &[String]) -> Result<()> {
+    let with_python = match rest {
+        [] => true,
+        [only] if only == "--no-python" => false,
+        _ => bail!("`test` knows `--no-python` only"),
+    };
+    // The binary is what the Python tests and the process tests run.
+    cargo(&["build", "--locked", "--package", "gleaner"])?;
+    if has("cargo-nextest") {
+        cargo(&["nextest", "run", "--workspace", "--locked"])?;
+    } else {
+        cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"])?;
+    }
+    cargo(&["test", "--workspace", "--locked", "--doc"])?;
+    if with_python {
+        python::run_tests()?;
+    } else {
+        say("left out: the official client and DuckDB");
+    }
+    Ok(())
+}
+
+fn docs() -> Result<()> {
+    let page = command::output(
+        command::program("cargo")
+            .args(["run", "--quiet", "--locked", "--package", "gleaner", "--"])
+            .args(["settings", "--markdown"]),
+    )?;
+    std::fs::write(command::root().join("docs/configuration.md"), page)?;
+    Ok(())
+}

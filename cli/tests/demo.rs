@@ -1,0 +1,77 @@
+//! The demo balances, and its judge is no flatterer: each of five planted bugs makes it fail.
+
+#[path = "demo/bugs.rs"]
+mod bugs;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gleaner::demo::{DemoOptions, Report, Tamper, Untampered, Weather, run};
+
+fn options(dir: &Path, jobs: u32, weather: Weather) -> DemoOptions {
+    DemoOptions {
+        jobs,
+        seed: 7,
+        speed: 40.0,
+        weather,
+        corpus: None,
+        dir: dir.to_owned(),
+        program: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
+        live: false,
+        patience: Duration::from_secs(120),
+    }
+}
+
+async fn demo(jobs: u32, weather: Weather, patience_secs: u64, tamper: &dyn Tamper) -> Report {
+    let dir = tempfile::tempdir().unwrap();
+    let patience = Duration::from_secs(patience_secs);
+    let options = DemoOptions { patience, ..options(dir.path(), jobs, weather) };
+    run(&options, tamper).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_books_balance_where_nothing_goes_wrong() {
+    let report = demo(100, Weather::None, 120, &Untampered).await;
+    assert!(report.balanced, "{report}");
+    assert_eq!(report.judge.stored, report.platform_jobs, "{report}");
+    assert!(report.calls_per_job <= 1.05, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_books_balance_in_harsh_weather() {
+    let report = demo(80, Weather::Harsh, 200, &Untampered).await;
+    assert!(report.balanced, "{report}");
+    assert!(report.judge.answers_lost > 0, "the weather was not harsh\n{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_without_dedupe_is_found_out() {
+    let report = demo(80, Weather::Harsh, 200, &bugs::NoDedupe).await;
+    assert!(!report.balanced && report.judge.lost > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paying_again_without_looking_is_found_out() {
+    let report = demo(80, Weather::Harsh, 200, &bugs::NoAdoption).await;
+    assert!(!report.balanced && report.judge.paid_twice > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_nobody_sends_again_is_found_out() {
+    let report = demo(40, Weather::None, 12, &bugs::NoSecondSend).await;
+    assert!(!report.balanced && report.open > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unconditional_put_is_found_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let bug = bugs::UnconditionalPut(dir.path().to_owned());
+    let report = run(&options(dir.path(), 40, Weather::None), &bug).await.unwrap();
+    assert!(!report.balanced && report.judge.stored_twice > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_before_the_commit_is_found_out() {
+    let report = demo(100, Weather::None, 60, &bugs::AnswerBeforeCommit).await;
+    assert!(!report.balanced && report.judge.lost > 0, "{report}");
+}
