@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands;
+use crate::commands::settings_flags::SettingsFlags;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::logging;
@@ -21,6 +22,8 @@ struct Arguments {
     /// How much to log on standard error: error, warn, info, debug or trace.
     #[arg(long, global = true, env = "GLEANER_LOG", default_value = "warn", value_name = "LEVEL")]
     log: String,
+    #[command(flatten)]
+    settings: SettingsFlags,
     #[command(subcommand)]
     verb: Verb,
 }

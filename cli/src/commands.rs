@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub(crate) mod demo;
+pub(crate) mod settings_flags;
 pub(crate) mod simulate;
 
 /// Resolves when the process is asked to end: by Ctrl-C or by SIGTERM.

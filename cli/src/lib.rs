@@ -4,6 +4,7 @@
 //! the codes of [`exit::Exit`].
 
 mod args;
+mod backend;
 mod commands;
 pub mod demo;
 pub mod error;

@@ -1,0 +1,154 @@
+//! What a verb works with: the adapters of one process, made of the settings.
+//!
+//! [`Local`] is what lies on this machine and needs neither key nor network; [`Backend`] has the
+//! platform's API as well.
+
+mod rekeyed;
+
+use std::fs::DirBuilder;
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::ports::{Clock, Jobs};
+use embedded::SqliteStore;
+use results::ObjectResults;
+use scraper_api::{Config, PaceSettings, Paced, ScraperApi};
+use settings::Settings;
+
+pub(crate) use rekeyed::{KeySource, Rekeyed};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::pipeline::Pipeline;
+use crate::system::{SystemClock, SystemRandom};
+
+/// The ledger and the results of this machine.
+pub(crate) struct Local {
+    /// The settings in force.
+    pub(crate) settings: Settings,
+    /// The ledger and the queue.
+    pub(crate) store: SqliteStore,
+    /// The stored results.
+    pub(crate) results: ObjectResults,
+}
+
+impl Local {
+    /// Opens the data folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
+        make_data_dir(&settings.data_dir)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let now = clock.now();
+        let ledger = settings.ledger_file();
+        if let Some(concern) = embedded::filesystem_concern(&ledger) {
+            tracing::warn!("{concern}");
+        }
+        let store =
+            SqliteStore::open(&ledger, clock, embedded::Settings::default()).map_err(|error| {
+                CliError::new(Exit::System, "cannot open the ledger").because(error)
+            })?;
+        let results = ObjectResults::on_disk(&settings.results_dir(), now).map_err(|error| {
+            CliError::new(Exit::System, "cannot open the results").because(error)
+        })?;
+        Ok(Self { settings: settings.clone(), store, results })
+    }
+
+    /// Opens a data folder that is there already, for verbs that only look.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub(crate) fn open_existing(settings: &Settings) -> Result<Self, CliError> {
+        if !settings.ledger_file().exists() {
+            let dir = settings.data_dir.display();
+            return Err(CliError::new(Exit::NotFound, format!("there is no ledger in `{dir}`"))
+                .hint("name the data folder with --data-dir or GLEANER_DATA_DIR; `gleaner settings` shows where it is looked for"));
+        }
+        Self::open(settings)
+    }
+}
+
+/// The adapters of one process, the platform's API among them.
+pub(crate) struct Backend {
+    /// The settings in force.
+    pub(crate) settings: Settings,
+    /// What the steps work with.
+    pub(crate) pipeline: Pipeline,
+    /// The ledger and the queue.
+    pub(crate) store: SqliteStore,
+    /// The platform's API.
+    pub(crate) api: Arc<ScraperApi>,
+    /// The stored results.
+    pub(crate) results: ObjectResults,
+}
+
+impl Backend {
+    /// Opens the data folder and sets up the client. Nothing is sent.
+    ///
+    /// # Errors
+    /// When the data folder cannot be used, or the API key is missing.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
+        // The key first: a verb that cannot work leaves no folder behind.
+        let api = api(settings)?;
+        Self::with_api(Local::open(settings)?, api)
+    }
+
+    fn with_api(local: Local, api: Arc<ScraperApi>) -> Result<Self, CliError> {
+        let Local { settings, store, results } = local;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let jobs = Paced::new(
+            Rekeyed::new(&api, KeySource::of(&settings), Arc::clone(&clock)),
+            Arc::clone(&api) as Arc<dyn scraper_api::Usage>,
+            Arc::clone(&clock),
+            PaceSettings {
+                start: settings.pacing.start,
+                ceiling: settings.pacing.ceiling,
+                spacing: settings.pacing.spacing,
+                ..PaceSettings::default()
+            },
+        );
+        let pipeline = Pipeline {
+            ledger: Arc::new(store.clone()),
+            queue: Arc::new(store.clone()),
+            jobs: Arc::new(jobs) as Arc<dyn Jobs>,
+            results: Arc::new(results.clone()),
+            clock,
+            random: Arc::new(SystemRandom),
+            limits: settings.limits.clone(),
+            pauses: Arc::default(),
+            looks: Arc::default(),
+        };
+        Ok(Self { settings, pipeline, store, api, results })
+    }
+}
+
+/// The client of the platform's API. Nothing is sent.
+///
+/// # Errors
+/// When the key is missing or wrong, or the address is.
+pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
+    let key = KeySource::of(settings).load()?;
+    let mut config = Config::new(&settings.api_url, key).map_err(|error| {
+        CliError::new(Exit::Configuration, "the setting `api_url` is wrong").because(error)
+    })?;
+    config.body_bytes_max = settings.api_answer_bytes;
+    config.connect_timeout = settings.api_connect_timeout;
+    config.retry_after_max = settings.limits.retry_after_clamp;
+    let api = ScraperApi::new(config, Arc::new(SystemClock))
+        .map_err(|error| CliError::new(Exit::System, "cannot set up the client").because(error))?;
+    Ok(Arc::new(api))
+}
+
+/// Makes the data folder, for its owner alone.
+fn make_data_dir(dir: &Path) -> Result<(), CliError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(|error| {
+        CliError::new(Exit::System, format!("cannot make the data folder `{}`", dir.display()))
+            .because(error)
+            .hint("name another one with --data-dir or GLEANER_DATA_DIR")
+    })
+}

@@ -1,0 +1,107 @@
+//! The settings' flags, and the one place that reads the environment and the settings file.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use settings::{FileText, Given, Settings, Sources};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Largest settings file, in bytes.
+const FILE_BYTES_MAX: u64 = 1_024 * 1_024;
+/// Read when no file is named and it is there.
+const DEFAULT_FILE: &str = "gleaner.toml";
+/// What the names of our environment variables begin with.
+const PREFIX: &str = "GLEANER_";
+/// Names the settings file.
+const FILE_VARIABLE: &str = "GLEANER_CONFIG";
+
+/// Settings on the command line; they go before the environment, and that before the file.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingsFlags {
+    /// Settings file in TOML [env: GLEANER_CONFIG] [default: gleaner.toml, if there is one].
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder of ledger, results and secrets [default: gleaner-data].
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Base URL of the platform's API [default: https://scraper.geonode.io].
+    #[arg(long, global = true, value_name = "URL")]
+    api_url: Option<String>,
+    /// File with the account's API key, which nobody else may read.
+    #[arg(long, global = true, value_name = "FILE")]
+    api_key_file: Option<String>,
+    /// Any other setting, see `gleaner settings`; may be given several times.
+    #[arg(long, global = true, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    set: Vec<(String, String)>,
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl SettingsFlags {
+    /// The settings of all sources.
+    ///
+    /// # Errors
+    /// All problems together.
+    #[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+    pub(crate) fn load(&self) -> Result<Settings, CliError> {
+        let environment = |name: &str| std::env::var(name).ok();
+        let named = self.config.clone().or_else(|| environment(FILE_VARIABLE).map(PathBuf::from));
+        let file = match named {
+            Some(path) => Some(read(&path)?),
+            None if Path::new(DEFAULT_FILE).exists() => Some(read(Path::new(DEFAULT_FILE))?),
+            None => None,
+        };
+        let variables = std::env::vars_os()
+            .filter_map(|(name, _)| name.into_string().ok())
+            .filter(|name| name.starts_with(PREFIX))
+            .collect();
+        let sources = Sources { flags: self.given(), environment: &environment, variables, file };
+        settings::resolve(&sources).map_err(|problems| {
+            CliError::new(Exit::Configuration, problems.to_string())
+                .hint("`gleaner settings --help` tells where settings come from")
+        })
+    }
+
+    fn given(&self) -> Vec<Given> {
+        let flags = [
+            ("--data-dir", "data_dir", &self.data_dir),
+            ("--api-url", "api_url", &self.api_url),
+            ("--api-key-file", "api_key_file", &self.api_key_file),
+        ];
+        let by_name = flags.into_iter().filter_map(|(flag, name, value)| {
+            let value = value.clone()?;
+            Some(Given { flag: flag.to_owned(), name: name.to_owned(), value })
+        });
+        let by_set = self.set.iter().map(|(name, value)| Given {
+            flag: format!("--set {name}"),
+            name: name.clone(),
+            value: value.clone(),
+        });
+        by_set.chain(by_name).collect()
+    }
+}
+
+fn read(path: &Path) -> Result<FileText, CliError> {
+    let named = |what: &str| format!("{what} the settings file `{}`", path.display());
+    let cannot = |error: std::io::Error| {
+        CliError::new(Exit::Configuration, named("cannot read"))
+            .because(error)
+            .hint("name it with --config or GLEANER_CONFIG")
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(cannot)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(CliError::new(Exit::Configuration, named("too large:"))
+            .hint("a settings file has at most 1 MiB"));
+    }
+    Ok(FileText { path: path.to_owned(), text })
+}
