@@ -121,7 +121,7 @@ fn usage_is_read_at_the_start_and_now_and_then() {
 /// Takes a submission if fewer than `slots` were taken; a call takes a tenth of a second.
 struct Account {
     clock: Arc<HandClock>,
-    slots: u32,
+    slots: AtomicU32,
     taken: AtomicU32,
     posts: AtomicU32,
     refusal: Mutex<ApiError>,
@@ -133,7 +133,7 @@ impl Account {
         let refusal = ApiError::new(ApiErrorKind::Throttled, "WORK_CONCURRENCY_LIMITED");
         Self {
             clock: Arc::clone(clock),
-            slots,
+            slots: AtomicU32::new(slots),
             taken: AtomicU32::new(0),
             posts: AtomicU32::new(0),
             refusal: Mutex::new(refusal),
@@ -162,7 +162,7 @@ impl Jobs for Account {
         self.posts.fetch_add(1, Ordering::Relaxed);
         self.clock.sleep(SECOND / 10).await;
         let taken = self.taken.fetch_add(1, Ordering::Relaxed);
-        if taken < self.slots {
+        if taken < self.slots.load(Ordering::Relaxed) {
             return Ok(JobId::parse(&format!("job-{taken}")).unwrap());
         }
         self.taken.fetch_sub(1, Ordering::Relaxed);
@@ -219,10 +219,10 @@ async fn throttled_submission_is_made_again_later() {
 
 #[tokio::test]
 async fn submission_succeeds_when_a_slot_becomes_free() {
-    let (mut paced, _) = paced(1, None);
+    let (paced, _) = paced(1, None);
     assert!(paced.submit(&request(), 30 * SECOND).await.is_ok());
     assert!(paced.submit(&request(), SECOND).await.is_err());
-    paced.jobs.slots = 2;
+    paced.inner().slots.store(2, Ordering::Relaxed);
     assert!(paced.submit(&request(), 30 * SECOND).await.is_ok());
 }
 

