@@ -28,10 +28,13 @@ pub(crate) enum Found {
 
 /// Reads the file's mark and version, and changes nothing.
 pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
-    let mark: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let objects: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One statement, because another process may be making the file ours at this moment.
+    let (mark, version, objects): (i32, i32, i64) = connection.query_row(
+        "SELECT (SELECT application_id FROM pragma_application_id), \
+         (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
     Ok(match (mark, version) {
         (0, 0) if objects == 0 => Found::Empty,
         (APPLICATION_ID, 1..=SCHEMA_VERSION) => Found::Version(version),
