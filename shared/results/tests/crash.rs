@@ -34,10 +34,12 @@ fn key(round: usize, number: u32) -> String {
 /// Puts objects until it is killed, and says so after each.
 async fn put_until_killed(root: &Path, round: usize) {
     let results = store(root);
+    // Past the capture of the test harness, to the parent.
+    let mut parent = std::io::stdout();
     for number in 0..PUTS_MAX {
         let put = results.put_new(&key(round, number), &content(number)).await.unwrap();
         assert!(matches!(put, PutOutcome::Now(_)));
-        writeln!(std::io::stdout(), "\n{STORED}{number}").unwrap();
+        writeln!(parent, "\n{STORED}{number}").unwrap();
     }
 }
 
@@ -45,7 +47,7 @@ async fn put_until_killed(root: &Path, round: usize) {
 /// stored.
 fn kill_a_child(root: &Path, round: usize, after: usize) -> Vec<u32> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_killed_process_leaves_whole_objects_only", "--nocapture"])
+        .args(["--exact", "a_killed_process_leaves_whole_objects_only"])
         .arg(format!("child:{round}:{}", root.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
