@@ -7,6 +7,7 @@ use crate::dice::Key;
 use crate::job::Kind;
 use crate::moment::Moment;
 use crate::platform::Platform;
+use crate::query::Query;
 use crate::query::{Paging, Query};
 use crate::route::{Endpoint, Unrouted, is_uuid};
 
@@ -56,6 +57,10 @@ impl Platform {
         let dice = self.dice;
         answer.set_correlation(|| dice.uuid("correlation", request));
         self.counters.count_call(name, &answer);
+        let later = |page: &str| page.parse::<u64>().is_ok_and(|page| page > 1);
+        if name.ends_with("/{job_id}") && Query::parse(call.query).get("page").is_some_and(later) {
+            self.counters.later_result_pages += 1;
+        }
         answer
     }
 

@@ -11,6 +11,8 @@ use crate::answer::{Answer, Transport};
 pub struct Counters {
     /// Calls by endpoint and by the status that was decided, sent or not.
     pub calls: BTreeMap<&'static str, BTreeMap<u16, u64>>,
+    /// Calls for a page of results after the first.
+    pub later_result_pages: u64,
     /// Calls by the way their answer travelled, where that was a fault.
     pub transport: BTreeMap<&'static str, u64>,
     /// Calls refused without any effect, by reason.
