@@ -7,7 +7,6 @@ use crate::dice::Key;
 use crate::job::Kind;
 use crate::moment::Moment;
 use crate::platform::Platform;
-use crate::query::Query;
 use crate::query::{Paging, Query};
 use crate::route::{Endpoint, Unrouted, is_uuid};
 
