@@ -10,6 +10,10 @@ use crate::post::Post;
 use crate::request::{JobRequest, normalised_url};
 use crate::steps::Ports;
 use crate::update::{Changed, change};
+use crate::work::Look;
+
+/// Most result pages read to compare a batch's URLs: 1,000 URLs at 50 a page, and an empty page.
+const BATCH_PAGES_MAX: u32 = 21;
 
 /// What the job list says about a POST.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +55,20 @@ pub async fn claim(
     Ok(match changed {
         Changed::Written(_) => Claimed::Ours,
         Changed::Left(row) => {
-            let same = |held: &Link| {
-                held.submission == link.submission
-                    && held.attempt == link.attempt
-                    && held.lineage == link.lineage
-            };
-            if row.and_then(|row| row.link).is_some_and(|held| same(&held)) {
+            if row.and_then(|row| row.link).is_some_and(|held| is_same(&held, link)) {
                 Claimed::Ours
             } else {
                 Claimed::Theirs
             }
         }
     })
+}
+
+/// Whether two links name the same POST's job; a redrive may have moved the base of one.
+fn is_same(held: &Link, link: &Link) -> bool {
+    held.submission == link.submission
+        && held.attempt == link.attempt
+        && held.lineage == link.lineage
 }
 
 /// Looks for the job of a POST in the platform's list and links the first one that fits and is
@@ -74,31 +80,49 @@ pub async fn find_lost(
     ports: Ports<'_>,
     request: &JobRequest,
     post: &Post,
+    look: Look,
     link_for: impl Fn(&JobId) -> Link,
 ) -> Result<Found, PortError> {
-    let Some(candidates) = candidates(ports, request, post).await else {
+    let Some(candidates) = candidates(ports, request, post, look).await else {
         return Ok(Found::Undecided);
     };
     let mut undecided = false;
     for listed in candidates {
         let key = JobKey::new(request.kind(), listed.job_id.clone());
-        match fits(ports, request, &key).await {
-            Fit::No => continue,
-            Fit::Unknown => {
-                undecided = true;
-                continue;
+        let link = link_for(&listed.job_id);
+        let fit = match held_link(ports, &key).await? {
+            Some(held) if is_same(&held, &link) => return Ok(Found::Job(listed.job_id)),
+            // A job that has an owner keeps nobody waiting.
+            Some(_) => Fit::No,
+            None => fits(ports, request, &listed, look).await,
+        };
+        match fit {
+            Fit::No => {}
+            Fit::Unknown => undecided = true,
+            Fit::Yes => {
+                if claim(ports, &key, &link, Cause::Adopt).await? == Claimed::Ours {
+                    return Ok(Found::Job(listed.job_id));
+                }
             }
-            Fit::Yes => {}
-        }
-        if claim(ports, &key, &link_for(&listed.job_id), Cause::Adopt).await? == Claimed::Ours {
-            return Ok(Found::Job(listed.job_id));
         }
     }
     Ok(if undecided { Found::Undecided } else { Found::Nothing })
 }
 
+/// The link of a job's row, if it has one.
+async fn held_link(ports: Ports<'_>, key: &JobKey) -> Result<Option<Link>, PortError> {
+    let now = ports.clock.now();
+    let row = ports.ledger.load(key).await?.filter(|row| !row.is_expired(now));
+    Ok(row.and_then(|row| row.link))
+}
+
 /// Reads the list of the POST's window whole; `None` if that was not possible.
-async fn candidates(ports: Ports<'_>, request: &JobRequest, post: &Post) -> Option<Vec<Listed>> {
+async fn candidates(
+    ports: Ports<'_>,
+    request: &JobRequest,
+    post: &Post,
+    look: Look,
+) -> Option<Vec<Listed>> {
     let (from, to) = post.window(ports.limits);
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
@@ -109,21 +133,25 @@ async fn candidates(ports: Ports<'_>, request: &JobRequest, post: &Post) -> Opti
             created_from: Some(from),
             created_to: Some(to),
         };
-        let within = ports.limits.call_timeout;
+        let within = look.within(ports.clock.now(), ports.limits.call_timeout)?;
         let list = ports.jobs.list(request.kind(), &query, within).await.ok()?;
         if list.unreadable > 0 {
             return None;
         }
-        let before = seen.len();
+        let known = seen.len();
+        let listed_here = list.jobs.len();
         for listed in list.jobs {
             if seen.insert(listed.job_id.clone()) && matches(request, &listed) {
                 candidates.push(listed);
             }
         }
-        // An empty page ends the list; a page without news ends a list that repeats itself.
-        if seen.len() == before {
-            return Some(candidates);
+        if seen.len() > known {
+            continue;
         }
+        // An empty page ends the list, and so does a short one that was seen before. A full page
+        // that repeats itself may hide what comes after it.
+        let is_full = u32::try_from(listed_here).is_ok_and(|jobs| jobs >= LIST_PAGE_MAX);
+        return (!is_full).then_some(candidates);
     }
     None
 }
@@ -139,7 +167,7 @@ fn matches(request: &JobRequest, listed: &Listed) -> bool {
     let subject_fits = match request {
         JobRequest::Batch { urls, .. } => listed
             .accepted_urls
-            .is_none_or(|accepted| usize::try_from(accepted).is_ok_and(|n| n == urls.len())),
+            .is_none_or(|accepted| usize::try_from(accepted).is_ok_and(|n| n <= urls.len())),
         JobRequest::Extract { url, .. } | JobRequest::Crawl { url, .. } => listed
             .url
             .as_deref()
@@ -155,22 +183,56 @@ enum Fit {
 }
 
 /// Whether a candidate is the one: for a batch its URLs decide, which only the job itself tells.
-async fn fits(ports: Ports<'_>, request: &JobRequest, key: &JobKey) -> Fit {
+async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Look) -> Fit {
     let JobRequest::Batch { urls, .. } = request else { return Fit::Yes };
-    debug_assert_eq!(key.kind, Kind::Batch, "only batches are compared by their URLs");
-    let page = PageRequest { page: 1, page_size: RESULT_PAGE_MAX };
-    let answer = match ports.jobs.parent(key, page, ports.limits.page_timeout).await {
-        Ok(answer) => answer,
-        Err(error) if error.kind == ApiErrorKind::Missing => return Fit::No,
-        Err(_) => return Fit::Unknown,
-    };
+    let key = JobKey::new(Kind::Batch, listed.job_id.clone());
     let wanted: BTreeSet<_> = urls.iter().filter_map(|url| normalised_url(url)).collect();
-    let items = answer.items.unwrap_or_default();
-    let all_wanted =
-        items.iter().all(|item| normalised_url(&item.url).is_some_and(|url| wanted.contains(&url)));
-    match (items.is_empty(), all_wanted, answer.status.is_terminal()) {
-        (false, true, _) => Fit::Yes,
-        (false, false, _) | (true, _, true) => Fit::No,
-        (true, _, false) => Fit::Unknown,
+    let mut present = BTreeSet::new();
+    let mut is_terminal = false;
+    for page in 1..=BATCH_PAGES_MAX {
+        let Some(within) = look.within(ports.clock.now(), ports.limits.page_timeout) else {
+            return Fit::Unknown;
+        };
+        let page = PageRequest { page, page_size: RESULT_PAGE_MAX };
+        let answer = match ports.jobs.parent(&key, page, within).await {
+            Ok(answer) => answer,
+            Err(error) if error.kind == ApiErrorKind::Missing => return Fit::No,
+            Err(_) => return Fit::Unknown,
+        };
+        is_terminal = answer.status.is_terminal();
+        let known = present.len();
+        for item in answer.items.unwrap_or_default() {
+            match normalised_url(&item.url).filter(|url| wanted.contains(url)) {
+                Some(url) => present.insert(url),
+                None => return Fit::No,
+            };
+        }
+        if present.len() == known {
+            break;
+        }
+    }
+    judge_batch(listed, urls.len(), &wanted, &present, is_terminal)
+}
+
+/// Judges a batch all of whose known items are wanted ones.
+fn judge_batch(
+    listed: &Listed,
+    asked: usize,
+    wanted: &BTreeSet<String>,
+    present: &BTreeSet<String>,
+    is_terminal: bool,
+) -> Fit {
+    let accepted = listed.accepted_urls.and_then(|accepted| usize::try_from(accepted).ok());
+    if accepted.is_some_and(|accepted| accepted < asked) {
+        // Either the platform left out what it found invalid, or it is a smaller batch.
+        return Fit::Unknown;
+    }
+    match (present == wanted, is_terminal, present.is_empty()) {
+        (true, _, _) | (false, true, false) => Fit::Yes,
+        (false, true, true) => Fit::No,
+        (false, false, _) => Fit::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests;

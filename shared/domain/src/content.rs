@@ -2,11 +2,11 @@
 //!
 //! Each names its format and version in its first field; docs/results.md describes them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::entry::{Entry, Link};
-use crate::job::{JobId, JobKey, Kind};
+use crate::job::{JobError, JobId, JobKey, Kind};
 use crate::ports::{Item, RawJson};
 use crate::run::{Part, Run};
 use crate::time::{Date, Timestamp};
@@ -126,42 +126,33 @@ pub struct FailedItem {
     pub message: String,
 }
 
-impl ItemHead {
-    /// The head of an item as the API gave it.
-    pub fn of(item: &Item) -> Self {
-        let failed = item.status == "failed" || item.error.is_some();
-        let failure = failed.then(|| {
-            let error = item.error.as_ref();
-            FailedItem {
-                key: item.key.clone(),
-                url: item.url.clone(),
-                code: error.map_or_else(String::new, |error| error.code.clone()),
-                message: error.map_or_else(String::new, |error| error.message.clone()),
-            }
-        });
-        Self { key: item.key.clone(), failure }
-    }
-}
-
 #[derive(Deserialize)]
 struct LineIn {
     item_key: String,
     item: StoredItem,
 }
 
+/// The fields of an item that the manifest repeats. The API leaves their types open, so anything
+/// but a text counts as absent.
 #[derive(Deserialize)]
 struct StoredItem {
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    status: Option<String>,
-    #[serde(default)]
-    error_code: Option<String>,
-    #[serde(default)]
-    error_message: Option<String>,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    url: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    status: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    error_code: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    error_message: String,
 }
 
-/// Reads the heads of a stored part's items back, when a run is taken up again.
+fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// Reads the heads of a part's items from its lines: the same ones when the part was just made
+/// and when a run is taken up again.
 ///
 /// # Errors
 /// When a line is not one of ours.
@@ -171,12 +162,15 @@ pub fn part_heads(content: &[u8]) -> Result<Vec<ItemHead>, serde_json::Error> {
         .filter(|line| !line.is_empty())
         .map(|line| {
             let LineIn { item_key, item } = serde_json::from_slice(line)?;
-            let failed = item.status.as_deref() == Some("failed") || item.error_code.is_some();
-            let failure = failed.then(|| FailedItem {
-                key: item_key.clone(),
-                url: item.url.unwrap_or_default(),
-                code: item.error_code.unwrap_or_default(),
-                message: item.error_message.unwrap_or_default().chars().take(300).collect(),
+            let has_error = !(item.error_code.is_empty() && item.error_message.is_empty());
+            let failure = (item.status == "failed" || has_error).then(|| {
+                let error = JobError::new(&item.error_code, &item.error_message, false);
+                FailedItem {
+                    key: item_key.clone(),
+                    url: item.url,
+                    code: error.code,
+                    message: error.message,
+                }
             });
             Ok(ItemHead { key: item_key, failure })
         })
@@ -252,6 +246,8 @@ pub struct ManifestHead {
     pub status: String,
     /// Whether tokens were still reserved.
     pub unsettled: bool,
+    /// How many items its parts hold.
+    pub items: u64,
 }
 
 /// Reads what finishing the ledger from a manifest needs.
@@ -261,3 +257,6 @@ pub struct ManifestHead {
 pub fn manifest_head(content: &[u8]) -> Result<ManifestHead, serde_json::Error> {
     serde_json::from_slice(content)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Polling: waiting for one job with full-jitter back-off and a hard deadline, and asking for
 //! many jobs at once through the job list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::announce::announce;
@@ -15,11 +15,11 @@ use crate::steps::Ports;
 use crate::task::Task;
 use crate::time::{Timestamp, after, before, between};
 use crate::update::change;
-use crate::work::{Look, PutOff, Skip, Worked, look};
+use crate::work::{Look, PutOff, Worked, look};
 
 /// Shortest pause between two looks at one job, whatever the platform or chance say.
 pub const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Failures in a row after which waiting ends.
+/// Failures in a row, of the platform or of a port, after which waiting ends.
 pub const FAILURES_MAX: u32 = 20;
 /// Looks at a status that this version does not know, before it is reported.
 pub const UNKNOWN_LOOKS_MAX: u32 = 3;
@@ -51,55 +51,95 @@ pub enum Polled {
 /// Waits until a job is settled, working it here and now.
 ///
 /// # Errors
-/// Those of the ledger and the result store.
+/// Those of the ledger, the queue and the result store, when they last.
 pub async fn poll(ports: Ports<'_>, key: &JobKey, patience: Patience) -> Result<Polled, PortError> {
     expect(ports, key).await?;
     let task = Task { key: key.clone() };
-    let (mut attempt, mut failures, mut unknown) = (0_u32, 0_u32, 0_u32);
-    let mut last = None;
-    loop {
-        let left = between(ports.clock.now(), patience.deadline);
-        if left.is_zero() {
-            return Ok(Polled::Timeout(last));
-        }
-        let worked = look(ports, &task, Look::Now(left)).await?;
-        let mut asked = Duration::ZERO;
-        match worked {
-            Worked::Stored { .. } | Worked::Dead(_) | Worked::Superseded { .. } => {
-                return settled(ports, key).await;
+    let mut watch = Watch::default();
+    let mut attempt = 0_u32;
+    while ports.clock.now() < patience.deadline {
+        let asked = match Box::pin(watch.look(ports, &task, patience.deadline)).await {
+            Ok(Noted::Ended(polled)) => return Ok(polled),
+            Ok(Noted::Wait(asked)) => asked,
+            Err(error) if error.is_transient() && watch.bears_failure() => {
+                error.retry_after.unwrap_or_default()
             }
-            Worked::Skipped(Skip::Settled(_)) => return settled(ports, key).await,
-            Worked::Skipped(_) => {}
-            Worked::PutOff { because, wait } => {
-                match &because {
-                    PutOff::Trouble(error) if is_final(error) => {
-                        return Ok(Polled::Failed(error.clone()));
-                    }
-                    PutOff::Trouble(error) => {
-                        asked = error.retry_after.unwrap_or_default();
-                        failures += 1;
-                        if failures >= FAILURES_MAX {
-                            return Ok(Polled::Failed(error.clone()));
-                        }
-                    }
-                    PutOff::Unfinished(status @ JobStatus::Unknown(_)) => {
-                        unknown += 1;
-                        if unknown >= UNKNOWN_LOOKS_MAX {
-                            return Ok(Polled::UnknownStatus(status.clone()));
-                        }
-                    }
-                    PutOff::Paused(_) => asked = wait,
-                    _ => failures = 0,
-                }
-                last = Some(because);
-            }
-        }
+            Err(error) => return Err(error),
+        };
         let chance = ports.random.next_u64();
         let pause =
             full_jitter(attempt, patience.base, patience.cap, chance).max(asked).max(PAUSE_MIN);
         attempt = attempt.saturating_add(1);
         let left = between(ports.clock.now(), patience.deadline);
         ports.clock.sleep(pause.min(left)).await;
+    }
+    Ok(Polled::Timeout(watch.last))
+}
+
+/// What the looks of one wait have shown so far.
+#[derive(Default)]
+struct Watch {
+    failures: u32,
+    unknown: u32,
+    last: Option<PutOff>,
+}
+
+enum Noted {
+    /// The wait is over.
+    Ended(Polled),
+    /// Another look, not before this pause.
+    Wait(Duration),
+}
+
+impl Watch {
+    async fn look(
+        &mut self,
+        ports: Ports<'_>,
+        task: &Task,
+        deadline: Timestamp,
+    ) -> Result<Noted, PortError> {
+        if let Worked::PutOff { because, wait } = look(ports, task, Look::Until(deadline)).await? {
+            return Ok(self.note(because, wait));
+        }
+        Ok(match ports.ledger.load(&task.key).await? {
+            Some(entry) if entry.state.is_terminal() => {
+                Noted::Ended(Polled::Settled(Box::new(entry)))
+            }
+            _ => Noted::Wait(Duration::ZERO),
+        })
+    }
+
+    fn note(&mut self, because: PutOff, wait: Duration) -> Noted {
+        let mut asked = Duration::ZERO;
+        match &because {
+            PutOff::Trouble(error) => {
+                if is_final(error) || !self.bears_failure() {
+                    return Noted::Ended(Polled::Failed(error.clone()));
+                }
+                asked = error.retry_after.unwrap_or_default();
+            }
+            PutOff::Paused(_) => asked = wait,
+            PutOff::OutOfTime => {}
+            PutOff::Unfinished(status @ JobStatus::Unknown(_)) => {
+                self.failures = 0;
+                self.unknown += 1;
+                if self.unknown >= UNKNOWN_LOOKS_MAX {
+                    return Noted::Ended(Polled::UnknownStatus(status.clone()));
+                }
+            }
+            _ => {
+                self.failures = 0;
+                self.unknown = 0;
+            }
+        }
+        self.last = Some(because);
+        Noted::Wait(asked)
+    }
+
+    /// Counts a failure; whether the wait goes on all the same.
+    const fn bears_failure(&mut self) -> bool {
+        self.failures += 1;
+        self.failures < FAILURES_MAX
     }
 }
 
@@ -123,13 +163,6 @@ async fn expect(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
     })
     .await?;
     Ok(())
-}
-
-async fn settled(ports: Ports<'_>, key: &JobKey) -> Result<Polled, PortError> {
-    Ok(match ports.ledger.load(key).await? {
-        Some(entry) if entry.state.is_terminal() => Polled::Settled(Box::new(entry)),
-        _ => Polled::Timeout(None),
-    })
 }
 
 /// Which expected jobs bulk polling asks for.
@@ -220,6 +253,7 @@ async fn walk(
     let oldest =
         wanted.values().map(|entry| entry.job_created_at.unwrap_or(entry.first_seen)).min();
     let from = oldest.map(|oldest| before(oldest, ports.limits.adoption_margin));
+    let mut seen = BTreeSet::new();
     for page in 1..=LIST_PAGES_MAX {
         let query =
             ListQuery { page, page_size: LIST_PAGE_MAX, created_from: from, created_to: Some(now) };
@@ -227,6 +261,7 @@ async fn walk(
             Ok(list) => list,
             Err(error) => {
                 if let Some(wait) = error.retry_after {
+                    let wait = wait.min(ports.limits.retry_after_clamp);
                     let until = after(ports.clock.now(), wait);
                     let why = error.kind.as_str();
                     ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
@@ -236,10 +271,9 @@ async fn walk(
             }
         };
         report.pages += 1;
-        if list.is_empty() {
-            break;
-        }
+        let known = seen.len();
         for listed in list.jobs {
+            seen.insert(listed.job_id.clone());
             let Some(entry) = wanted.remove(&listed.job_id) else { continue };
             if listed.status.is_terminal() {
                 announce(ports.announcing(), &entry.key, Cause::Poll, None).await?;
@@ -249,7 +283,8 @@ async fn walk(
                 report.open += 1;
             }
         }
-        if wanted.is_empty() {
+        // An empty page ends the list; a page without news ends a list that repeats itself.
+        if wanted.is_empty() || seen.len() == known {
             break;
         }
     }

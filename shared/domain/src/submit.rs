@@ -15,7 +15,8 @@ use crate::ports::{
 use crate::post::Post;
 use crate::spend;
 use crate::steps::Ports;
-use crate::time::{Timestamp, after, between};
+use crate::time::{Timestamp, after, between, utc_date};
+use crate::work::Look;
 
 /// What became of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub async fn submit(ports: Ports<'_>, submission: &Submission) -> Result<Submitt
         .filter(|intent| intent.expires_at.is_none_or(|expires_at| expires_at > now.as_second()));
     match known {
         None => {
-            if let Some(deferred) = held_back(ports, submission).await? {
+            if let Some(deferred) = held_back(ports, submission, None).await? {
                 return Ok(deferred);
             }
             let intent = Intent::open(submission, ports.random.token(), now, ports.limits);
@@ -114,7 +115,7 @@ async fn resume(
         IntentState::Ambiguous => Ok(Submitted::Ambiguous),
         IntentState::Open { .. } => recover(ports, intent).await,
         IntentState::Deferred { post } => {
-            if let Some(deferred) = held_back(ports, submission).await? {
+            if let Some(deferred) = held_back(ports, submission, Some(post)).await? {
                 return Ok(deferred);
             }
             let post = post.next(ports.random.token(), ports.clock.now(), ports.limits);
@@ -126,17 +127,20 @@ async fn resume(
     }
 }
 
-/// What keeps a POST from being made now: a pause, or the day's spend.
+/// What keeps a POST from being made now: a pause, or the day's spend. A POST that was not
+/// accepted leaves its reservation to the next one of the same day.
 async fn held_back(
     ports: Ports<'_>,
     submission: &Submission,
+    unaccepted: Option<&Post>,
 ) -> Result<Option<Submitted>, PortError> {
     let now = ports.clock.now();
     if let Some(pause) = ports.pauses.active(ports.ledger, Scope::Paying, now).await? {
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return Ok(Some(Submitted::Deferred { wait, because: Deferral::Paused(pause.why) }));
     }
-    if !spend::reserve(ports, submission.request.tokens_max()).await? {
+    let reserved = unaccepted.is_some_and(|post| utc_date(post.intended_at) == utc_date(now));
+    if !reserved && !spend::reserve(ports, submission.request.tokens_max()).await? {
         let wait = ports.limits.backoff_cap;
         return Ok(Some(Submitted::Deferred { wait, because: Deferral::Spent }));
     }
@@ -157,7 +161,7 @@ async fn pay(ports: Ports<'_>, intent: Intent) -> Result<Submitted, PortError> {
         return Ok(Submitted::Unanswered { look_at });
     }
     match ports.jobs.submit(&intent.request, ports.limits.post_timeout).await {
-        Ok(job_id) => accepted(ports, &intent, job_id, Cause::Submit, Submitter::ThisCall).await,
+        Ok(job_id) => accepted(ports, &intent, job_id).await,
         Err(SubmitError::Unanswered(_)) => Ok(Submitted::Unanswered { look_at }),
         Err(SubmitError::Refused(error)) => refused(ports, &intent, post, error).await,
     }
@@ -169,31 +173,45 @@ async fn accepted(
     ports: Ports<'_>,
     intent: &Intent,
     job_id: JobId,
-    cause: Cause,
-    by: Submitter,
 ) -> Result<Submitted, PortError> {
     let key = JobKey::new(intent.request.kind(), job_id.clone());
-    if claim(ports, &key, &intent.link(&job_id), cause).await? == Claimed::Theirs {
+    if claim(ports, &key, &intent.link(&job_id), Cause::Submit).await? == Claimed::Theirs {
         let look_at = intent.due_at.unwrap_or_else(|| ports.clock.now());
         return Ok(Submitted::Unanswered { look_at });
     }
     close(ports, intent, IntentState::Accepted { job_id: job_id.clone() }).await?;
-    Ok(Submitted::Accepted { job_id, by })
+    Ok(Submitted::Accepted { job_id, by: Submitter::ThisCall })
 }
 
-/// Closes the intent; somebody else may have closed it the same way.
+/// Closes the intent, unless others moved it meanwhile to where this outcome says nothing new.
 async fn close(ports: Ports<'_>, intent: &Intent, state: IntentState) -> Result<(), PortError> {
     let mut current = intent.clone();
     for _ in 0..WRITE_CONFLICTS_MAX {
         let next = current.moved(state.clone(), ports.clock.now(), ports.limits);
         let expected = IntentExpected::Version(current.version);
         match ports.ledger.write_intent(&next, expected).await? {
-            IntentWritten::Conflict(Some(row)) if row.state.is_open() => current = *row,
+            IntentWritten::Conflict(Some(row)) if still_closes(&row.state, intent, &state) => {
+                current = *row;
+            }
             IntentWritten::Done | IntentWritten::Conflict(_) => return Ok(()),
         }
     }
     Err(PortError::new("ledger", "write_intent", ErrorKind::Unavailable)
         .with_source("the intent kept changing under this write"))
+}
+
+/// Whether the outcome of this intent's POST closes the row as it is now. A job that is there
+/// outweighs whatever was concluded from not seeing it, so that nobody pays again; any other
+/// outcome concerns its own POST alone, never one that was begun since.
+fn still_closes(row: &IntentState, intent: &Intent, outcome: &IntentState) -> bool {
+    match (row, &intent.state, outcome) {
+        (IntentState::Accepted { .. } | IntentState::Refused { .. }, _, _) => false,
+        (_, _, IntentState::Accepted { .. }) => true,
+        (IntentState::Open { post: held }, IntentState::Open { post }, _) => {
+            held.token == post.token
+        }
+        _ => false,
+    }
 }
 
 /// Moves the intent if it is as it was read.
@@ -218,31 +236,59 @@ async fn refused(
     post: Post,
     error: ApiError,
 ) -> Result<Submitted, PortError> {
-    // A quota that says of itself that waiting does not help ends the submission's wait, not the
-    // submission: it may be made when the account is in order again.
-    match error.kind {
-        ApiErrorKind::Refused | ApiErrorKind::Missing => {
-            let said = error.as_job_error();
-            close(ports, intent, IntentState::Refused { error: said.clone() }).await?;
-            return Ok(Submitted::Refused(said));
-        }
-        ApiErrorKind::PaymentRequired => {
-            pause(ports, Scope::Paying, ports.limits.account_pause, &error).await?;
-        }
-        ApiErrorKind::Denied => {
-            pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
-        }
-        ApiErrorKind::Throttled => {
-            if let Some(wait) = error.retry_after {
-                pause(ports, Scope::Paying, wait, &error).await?;
-            }
-        }
-        ApiErrorKind::Unavailable | ApiErrorKind::Unreadable | ApiErrorKind::TooLarge => {}
+    if judge_refusal(ports, &error, Look::Scheduled).await? == Refusal::Final {
+        let said = error.as_job_error();
+        close(ports, intent, IntentState::Refused { error: said.clone() }).await?;
+        return Ok(Submitted::Refused(said));
     }
     let attempt = post.number;
     close(ports, intent, IntentState::Deferred { post }).await?;
     let wait = jitter(ports, attempt).max(error.retry_after.unwrap_or_default());
+    let wait = wait.min(ports.limits.retry_after_clamp);
     Ok(Submitted::Deferred { wait, because: Deferral::Api(error) })
+}
+
+/// What a refused POST means for its decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The platform will never take the job.
+    Final,
+    /// The POST may be made again later.
+    ForNow,
+}
+
+/// Judges a refused POST, and pauses paying where the trouble is the account's.
+pub(crate) async fn judge_refusal(
+    ports: Ports<'_>,
+    error: &ApiError,
+    look: Look,
+) -> Result<Refusal, PortError> {
+    match error.kind {
+        ApiErrorKind::Refused | ApiErrorKind::Missing => return Ok(Refusal::Final),
+        ApiErrorKind::Denied => {
+            let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
+                return Ok(Refusal::ForNow);
+            };
+            if ports.jobs.probe(within).await.is_err() {
+                pause(ports, Scope::All, ports.limits.account_pause, error).await?;
+            } else if error.status == Some(403) {
+                // The key is in order, so it is this job that it may not have.
+                return Ok(Refusal::Final);
+            }
+        }
+        ApiErrorKind::PaymentRequired => {
+            pause(ports, Scope::Paying, ports.limits.account_pause, error).await?;
+        }
+        // A quota that says of itself that waiting does not help ends the submission's wait, not
+        // the submission: it may be made when the account is in order again.
+        ApiErrorKind::Throttled => {
+            if let Some(wait) = error.retry_after {
+                pause(ports, Scope::Paying, wait, error).await?;
+            }
+        }
+        ApiErrorKind::Unavailable | ApiErrorKind::Unreadable | ApiErrorKind::TooLarge => {}
+    }
+    Ok(Refusal::ForNow)
 }
 
 async fn pause(
@@ -267,7 +313,9 @@ pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, Port
     if now < look_at {
         return Ok(Submitted::Unanswered { look_at });
     }
-    match find_lost(ports, &intent.request, &post, |job_id| intent.link(job_id)).await? {
+    let found =
+        find_lost(ports, &intent.request, &post, Look::Scheduled, |job_id| intent.link(job_id));
+    match found.await? {
         Found::Job(job_id) => {
             let state = IntentState::Accepted { job_id: job_id.clone() };
             close(ports, &intent, state).await?;

@@ -21,7 +21,7 @@ use crate::pause::Scope;
 use crate::ports::{ApiError, PortError};
 use crate::steps::Ports;
 use crate::task::Task;
-use crate::time::{after, between};
+use crate::time::{Timestamp, after, between};
 use crate::update::{Changed, change};
 
 /// What became of a task.
@@ -69,6 +69,8 @@ pub enum PutOff {
     Inconsistent,
     /// The day's spend is used up.
     Spent,
+    /// Whoever was waiting has no time left for another call; the row is as it was.
+    OutOfTime,
 }
 
 /// Why there was nothing to do.
@@ -89,8 +91,8 @@ pub enum Skip {
 pub enum Look {
     /// For a task of the queue: a row that was put off is left alone.
     Scheduled,
-    /// For somebody who is waiting: at once, each call within this time.
-    Now(Duration),
+    /// For somebody who waits until this instant: at once, and no call goes beyond it.
+    Until(Timestamp),
 }
 
 /// Works a task.
@@ -120,7 +122,7 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
     }
     if let State::Resubmitting { post } = &entry.state {
         let post = post.clone();
-        return resubmit::recover(ports, entry, post).await;
+        return resubmit::recover(ports, entry, post, look).await;
     }
     if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
@@ -133,14 +135,20 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
 }
 
 impl Look {
-    /// The time-out of a call that would have `usual` when nobody waits.
-    fn within(self, usual: Duration) -> Duration {
+    /// The time-out of a call that has `usual` when nobody waits; `None` when no time is left, and
+    /// the call may not begin.
+    pub(crate) fn within(self, now: Timestamp, usual: Duration) -> Option<Duration> {
         match self {
-            Self::Scheduled => usual,
-            Self::Now(limit) => usual.min(limit),
+            Self::Scheduled => Some(usual),
+            Self::Until(deadline) => {
+                Some(between(now, deadline).min(usual)).filter(|left| !left.is_zero())
+            }
         }
     }
 }
+
+/// The answer of a look that ended before its next call; the row says already who looks next.
+const OUT_OF_TIME: Worked = Worked::PutOff { wait: Duration::ZERO, because: PutOff::OutOfTime };
 
 /// A full-jitter wait with the limits' base and cap, and a floor that keeps a loop from spinning.
 fn jitter(ports: Ports<'_>, attempt: u32) -> Duration {
@@ -193,10 +201,14 @@ async fn wait_for_end(
     entry: Entry,
     because: PutOff,
 ) -> Result<Worked, PortError> {
-    let now = ports.clock.now();
-    if after(entry.first_seen, ports.limits.max_age) <= now {
+    if after(entry.first_seen, ports.limits.max_age) <= ports.clock.now() {
         return settle::die(ports, entry, DeadReason::NeverSettled, None, None).await;
     }
+    wait_longer(ports, entry, because).await
+}
+
+/// Puts a row off after a look that found its job, whatever its age.
+async fn wait_longer(ports: Ports<'_>, entry: Entry, because: PutOff) -> Result<Worked, PortError> {
     let wait = jitter(ports, entry.counters.put_offs);
     let counters = Counters {
         put_offs: entry.counters.put_offs.saturating_add(1),
@@ -208,4 +220,4 @@ async fn wait_for_end(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

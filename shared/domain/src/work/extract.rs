@@ -1,6 +1,6 @@
 //! Extract jobs: one answer holds everything.
 
-use super::{Look, PutOff, Worked, resubmit, settle, trouble, wait_for_end};
+use super::{Look, OUT_OF_TIME, PutOff, Worked, resubmit, settle, trouble, wait_for_end};
 use crate::content::{EXTRACT_FORMAT, belongs_to, extract_object};
 use crate::entry::{DeadReason, Entry, Link};
 use crate::job::{JobError, JobStatus};
@@ -8,10 +8,13 @@ use crate::limits::Limits;
 use crate::place::{date_of, extract_key};
 use crate::ports::{ApiError, ApiErrorKind, ErrorKind, ExtractJob, PortError, PutOutcome};
 use crate::steps::Ports;
+use crate::time::{Timestamp, after};
 use crate::update::{Changed, change};
 
 pub(super) async fn work(ports: Ports<'_>, entry: Entry, look: Look) -> Result<Worked, PortError> {
-    let within = look.within(ports.limits.call_timeout);
+    let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
+        return Ok(OUT_OF_TIME);
+    };
     let job = match ports.jobs.extract(&entry.key.job_id, within).await {
         Ok(job) => job,
         Err(error) => return trouble::with(ports, entry, error, look).await,
@@ -19,7 +22,7 @@ pub(super) async fn work(ports: Ports<'_>, entry: Entry, look: Look) -> Result<W
     ports.looks.note(false);
     match job.status {
         JobStatus::Completed => store(ports, entry, &job, look).await,
-        JobStatus::Failed => failed(ports, entry, &job).await,
+        JobStatus::Failed => failed(ports, entry, &job, look).await,
         JobStatus::Cancelled => {
             settle::die(ports, entry, DeadReason::Cancelled, job.error, None).await
         }
@@ -65,7 +68,7 @@ async fn store(
 pub(super) async fn dated(
     ports: Ports<'_>,
     entry: Entry,
-    created_at: Option<crate::time::Timestamp>,
+    created_at: Option<Timestamp>,
 ) -> Result<Result<Entry, Worked>, PortError> {
     let dt = date_of(&entry, created_at);
     let changed = change(ports.ledger, Some(entry), ports.clock.now(), |row| {
@@ -92,14 +95,16 @@ pub enum Failure {
 
 /// Decides what to do about a failed extract job.
 ///
-/// `unresolved_post` says whether a POST of ours may have made a job that nobody has linked yet.
+/// `unresolved_post` says whether a POST of ours may have made a job that nobody has linked yet,
+/// `forgotten` whether the job is so old that the ledger may have known and forgotten it.
 pub fn judge_failure(
     entry: &Entry,
     error: &JobError,
     unresolved_post: bool,
+    forgotten: bool,
     limits: &Limits,
 ) -> Failure {
-    if !error.retryable {
+    if !error.retryable || forgotten {
         return Failure::Die(DeadReason::Failed);
     }
     let Some(link) = &entry.link else {
@@ -120,15 +125,31 @@ pub fn judge_failure(
     Failure::Resubmit(Box::new(next))
 }
 
-async fn failed(ports: Ports<'_>, entry: Entry, job: &ExtractJob) -> Result<Worked, PortError> {
+/// Whether the ledger's retention, less a margin of a tenth, is over for a job of this age.
+fn is_forgotten(created_at: Option<Timestamp>, now: Timestamp, limits: &Limits) -> bool {
+    let remembered = limits.retention / 10 * 9;
+    created_at.is_some_and(|created_at| after(created_at, remembered) <= now)
+}
+
+async fn failed(
+    ports: Ports<'_>,
+    entry: Entry,
+    job: &ExtractJob,
+    look: Look,
+) -> Result<Worked, PortError> {
     // `error` may be null even for a failed job; what is not known to be retryable is not.
     let error = job.error.clone().unwrap_or_else(|| JobError::new("UNKNOWN", "", false));
     let unresolved = error.retryable
         && entry.link.is_none()
         && ports.ledger.has_unresolved_post(entry.key.kind).await?;
-    match judge_failure(&entry, &error, unresolved, ports.limits) {
+    let created_at = job.created_at.or(entry.job_created_at);
+    let forgotten = is_forgotten(created_at, ports.clock.now(), ports.limits);
+    match judge_failure(&entry, &error, unresolved, forgotten, ports.limits) {
         Failure::Die(reason) => settle::die(ports, entry, reason, Some(error), None).await,
         Failure::Wait => wait_for_end(ports, entry, PutOff::Unlinked).await,
-        Failure::Resubmit(next) => resubmit::begin(ports, entry, *next, error).await,
+        Failure::Resubmit(next) => {
+            let dt = date_of(&entry, created_at);
+            resubmit::begin(ports, entry, *next, error, dt, look).await
+        }
     }
 }

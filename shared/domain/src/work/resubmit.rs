@@ -4,19 +4,20 @@
 //! time after which the POST may not be begun. Whoever finds the row later looks for the job in
 //! the platform's list before anybody pays again.
 
-use super::{PutOff, Skip, Worked, jitter, put_off_for, settle, trouble};
+use super::{Look, OUT_OF_TIME, PutOff, Skip, Worked, jitter, put_off_for, settle};
 use crate::adopt::{Claimed, Found, claim, find_lost};
 use crate::content::{EXTRACT_FORMAT, belongs_to};
 use crate::entry::{Cause, DeadReason, Entry, Link, State};
 use crate::job::{JobError, JobId, JobKey};
 use crate::pause::Scope;
 use crate::place::extract_key;
-use crate::ports::{ApiErrorKind, PortError, SubmitError};
+use crate::ports::{ApiError, ErrorKind, PortError, SubmitError};
 use crate::post::Post;
 use crate::request::JobRequest;
 use crate::spend;
 use crate::steps::Ports;
-use crate::time::{after, between};
+use crate::submit::{Refusal, judge_refusal};
+use crate::time::{Date, after, between};
 use crate::update::{Changed, change};
 
 /// Decides to pay, writes that down, and pays.
@@ -25,17 +26,25 @@ pub(super) async fn begin(
     entry: Entry,
     next: Link,
     error: JobError,
+    dt: Date,
+    look: Look,
 ) -> Result<Worked, PortError> {
     let Some(request) = next.request.clone() else {
         return settle::die(ports, entry, DeadReason::UnlinkedFailure, Some(error), None).await;
     };
+    if !has_time(ports, look) {
+        return Ok(OUT_OF_TIME);
+    }
     // The job may have been called completed once; what is stored is not paid for again.
-    if let Some(dt) = entry.dt {
-        let key = extract_key(&entry.key.job_id, dt);
-        if let Some((object, content)) = ports.results.read(&key).await?
-            && belongs_to(&content, EXTRACT_FORMAT, &entry.key)
-        {
+    match ports.results.read(&extract_key(&entry.key.job_id, dt)).await {
+        Ok(None) => {}
+        Ok(Some((object, content))) if belongs_to(&content, EXTRACT_FORMAT, &entry.key) => {
             return settle::stored(ports, entry, object).await;
+        }
+        Err(other) if other.kind != ErrorKind::Corrupt => return Err(other),
+        Ok(Some(_)) | Err(_) => {
+            let reason = DeadReason::CorruptObject;
+            return settle::die(ports, entry, reason, Some(error), None).await;
         }
     }
     if let Some(worked) = held_back(ports, &entry).await? {
@@ -47,7 +56,14 @@ pub(super) async fn begin(
         return put_off_for(ports, entry, wait, PutOff::Spent).await;
     }
     let post = Post::first(ports.random.token(), now, ports.limits);
-    post_again(ports, entry, &request, post, &next).await
+    post_again(ports, entry, &request, post, &next, look).await
+}
+
+/// Whether whoever waits has time for a POST. One that is cut short costs a search in the job
+/// list, so none is begun that could be.
+fn has_time(ports: Ports<'_>, look: Look) -> bool {
+    let usual = ports.limits.post_timeout;
+    look.within(ports.clock.now(), usual).is_some_and(|within| within >= usual)
 }
 
 /// Puts the row off while paying is paused.
@@ -67,6 +83,7 @@ async fn post_again(
     request: &JobRequest,
     post: Post,
     next: &Link,
+    look: Look,
 ) -> Result<Worked, PortError> {
     let now = ports.clock.now();
     let seen = entry.seen();
@@ -92,7 +109,7 @@ async fn post_again(
             }
         }
         Err(SubmitError::Unanswered(_)) => Ok(recovering(ports, &post)),
-        Err(SubmitError::Refused(error)) => refused(ports, entry, &post, error).await,
+        Err(SubmitError::Refused(error)) => refused(ports, entry, &post, error, look).await,
     }
 }
 
@@ -130,29 +147,16 @@ async fn refused(
     ports: Ports<'_>,
     entry: Entry,
     post: &Post,
-    error: crate::ports::ApiError,
+    error: ApiError,
+    look: Look,
 ) -> Result<Worked, PortError> {
-    let final_refusal = matches!(error.kind, ApiErrorKind::Refused | ApiErrorKind::Missing);
-    if final_refusal {
+    if judge_refusal(ports, &error, look).await? == Refusal::Final {
         let said = Some(error.as_job_error());
         return settle::die(ports, entry, DeadReason::ResubmitRefused, said, None).await;
     }
-    match error.kind {
-        ApiErrorKind::Denied => {
-            trouble::pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
-        }
-        ApiErrorKind::PaymentRequired => {
-            trouble::pause(ports, Scope::Paying, ports.limits.account_pause, &error).await?;
-        }
-        ApiErrorKind::Throttled => {
-            if let Some(wait) = error.retry_after {
-                trouble::pause(ports, Scope::Paying, wait, &error).await?;
-            }
-        }
-        _ => {}
-    }
     let now = ports.clock.now();
     let wait = jitter(ports, entry.counters.put_offs).max(error.retry_after.unwrap_or_default());
+    let wait = wait.min(ports.limits.retry_after_clamp);
     let key = entry.key.clone();
     let changed = change(ports.ledger, Some(entry), now, |row| {
         row.filter(|row| holds(row, post))
@@ -173,6 +177,7 @@ pub(super) async fn recover(
     ports: Ports<'_>,
     entry: Entry,
     post: Post,
+    look: Look,
 ) -> Result<Worked, PortError> {
     let now = ports.clock.now();
     if now < post.recover_from(ports.limits) {
@@ -185,17 +190,18 @@ pub(super) async fn recover(
     }) else {
         return settle::die(ports, entry, DeadReason::UnlinkedFailure, None, None).await;
     };
-    match find_lost(ports, &request, &post, |_| next.clone()).await? {
+    match find_lost(ports, &request, &post, look, |_| next.clone()).await? {
         Found::Job(job_id) => supersede(ports, entry, &post, job_id).await,
         Found::Nothing if post.number >= ports.limits.posts_max => {
             settle::die(ports, entry, DeadReason::ResubmitRefused, None, None).await
         }
+        Found::Nothing if !has_time(ports, look) => Ok(OUT_OF_TIME),
         Found::Nothing => {
             if let Some(worked) = held_back(ports, &entry).await? {
                 return Ok(worked);
             }
-            let again = post.next(ports.random.token(), now, ports.limits);
-            post_again(ports, entry, &request, again, &next).await
+            let again = post.next(ports.random.token(), ports.clock.now(), ports.limits);
+            post_again(ports, entry, &request, again, &next, look).await
         }
         Found::Undecided if post.is_ambiguous(now, ports.limits) => {
             settle::die(ports, entry, DeadReason::Ambiguous, None, None).await

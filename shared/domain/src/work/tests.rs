@@ -1,1 +1,8 @@
-
+mod exhaustive;
+mod extract;
+pub(crate) mod faults;
+mod parents;
+mod parents_trouble;
+mod resubmit;
+pub(crate) mod rig;
+mod trouble;

@@ -17,7 +17,8 @@ pub(super) async fn with(
     look: Look,
 ) -> Result<Worked, PortError> {
     match error.kind {
-        ApiErrorKind::Missing => missing(ports, entry, error).await,
+        ApiErrorKind::Missing => missing(ports, entry, error, DeadReason::Gone).await,
+        ApiErrorKind::Refused => missing(ports, entry, error, DeadReason::Denied).await,
         ApiErrorKind::Denied => denied(ports, entry, error, look).await,
         ApiErrorKind::PaymentRequired => {
             pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
@@ -33,9 +34,7 @@ pub(super) async fn with(
             let said = Some(error.as_job_error());
             settle::die(ports, entry, DeadReason::TooLarge, said, None).await
         }
-        ApiErrorKind::Refused | ApiErrorKind::Unavailable | ApiErrorKind::Unreadable => {
-            later(ports, entry, error).await
-        }
+        ApiErrorKind::Unavailable | ApiErrorKind::Unreadable => later(ports, entry, error).await,
     }
 }
 
@@ -50,18 +49,24 @@ pub(super) async fn pause(
     ports.pauses.extend(ports.ledger, scope, until, error.kind.as_str()).await
 }
 
-/// Puts the row off; one that only ever met trouble is given up at its longest age.
+/// Puts the row off; one whose own answers are the trouble is given up at its longest age.
 pub(super) async fn later(
     ports: Ports<'_>,
     entry: Entry,
     error: ApiError,
 ) -> Result<Worked, PortError> {
-    // Trouble of the account or the network ages no job; an answer that stays unusable does.
-    let about_job = matches!(error.kind, ApiErrorKind::Refused | ApiErrorKind::Unreadable);
+    // Trouble of the account or the network ages no job; an answer that stays unusable does, and
+    // so does one that is missing among many, else many would keep the account paused for ever.
+    let reason = match error.kind {
+        ApiErrorKind::Missing => Some(DeadReason::Gone),
+        ApiErrorKind::Refused => Some(DeadReason::Denied),
+        ApiErrorKind::Unreadable => Some(DeadReason::NeverSettled),
+        _ => None,
+    };
     let old = after(entry.first_seen, ports.limits.max_age) <= ports.clock.now();
-    if about_job && old {
+    if let Some(reason) = reason.filter(|_| old) {
         let said = Some(error.as_job_error());
-        return settle::die(ports, entry, DeadReason::NeverSettled, said, None).await;
+        return settle::die(ports, entry, reason, said, None).await;
     }
     let wait = jitter(ports, entry.counters.put_offs).max(error.retry_after.unwrap_or_default());
     let wait = wait.min(ports.limits.retry_after_clamp);
@@ -73,9 +78,15 @@ pub(super) async fn later(
     put_off_with(ports, entry, wait, counters, PutOff::Trouble(error)).await
 }
 
-/// A job that is not there: a few looks, since reads may lag, then it counts as gone. When most
-/// jobs are missing it is not the jobs that are wrong, and everything pauses instead.
-async fn missing(ports: Ports<'_>, entry: Entry, error: ApiError) -> Result<Worked, PortError> {
+/// A job that is not there, or that the API refuses to speak of: a few looks, since reads may lag,
+/// then it is given up. When most jobs are missing it is not the jobs that are wrong, and
+/// everything pauses instead.
+async fn missing(
+    ports: Ports<'_>,
+    entry: Entry,
+    error: ApiError,
+    reason: DeadReason,
+) -> Result<Worked, PortError> {
     ports.looks.note(true);
     if ports.looks.is_suspicious() {
         pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
@@ -85,7 +96,7 @@ async fn missing(ports: Ports<'_>, entry: Entry, error: ApiError) -> Result<Work
     let gone_for_good = error.status == Some(410);
     if gone_for_good || missing >= ports.limits.missing_looks_max {
         let said = Some(error.as_job_error());
-        return settle::die(ports, entry, DeadReason::Gone, said, None).await;
+        return settle::die(ports, entry, reason, said, None).await;
     }
     let counters = Counters { missing, sweeps: 0, ..entry.counters.clone() };
     let wait = ports.limits.missing_pause;
@@ -99,7 +110,9 @@ async fn denied(
     error: ApiError,
     look: Look,
 ) -> Result<Worked, PortError> {
-    let within = look.within(ports.limits.call_timeout);
+    let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
+        return later(ports, entry, error).await;
+    };
     if ports.jobs.probe(within).await.is_err() {
         pause(ports, Scope::All, ports.limits.account_pause, &error).await?;
         return later(ports, entry, error).await;
