@@ -250,7 +250,7 @@ fn limits(options: &DemoOptions) -> Limits {
         enqueue_grace: pace(3.0),
         sweep_spacing: pace(3.0),
         sweep_spacing_cap: pace(10.0),
-        announce_grace: pace(60.0 / options.speed + 3.0),
+        announce_grace: pace(150.0 / options.speed + 3.0),
         missing_pause: pace(0.5),
         settle_grace: pace(longest_job),
         max_age: pace(longest_job + 20.0),

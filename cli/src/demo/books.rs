@@ -81,5 +81,7 @@ pub(super) struct Counters {
 pub(super) struct Counted {
     /// Calls by endpoint and status.
     pub(super) calls: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Calls for a page of results after the first.
+    pub(super) later_result_pages: u64,
     pub(super) webhooks: BTreeMap<String, u64>,
 }

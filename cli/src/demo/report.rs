@@ -60,7 +60,8 @@ pub struct Report {
     pub ambiguous: u64,
     /// What the judge says.
     pub judge: Judgement,
-    /// API calls other than submissions and webhook management, per platform job.
+    /// API calls per platform job: submissions, webhook management, and pages of results after
+    /// the first not counted, as every client needs those.
     pub calls_per_job: f64,
     /// API calls by endpoint.
     pub calls: BTreeMap<String, u64>,
@@ -89,6 +90,7 @@ impl Report {
         let platform_jobs = u64::try_from(facts.books.len()).unwrap_or(u64::MAX);
         let looks: u64 =
             calls.iter().filter(|(endpoint, _)| is_look(endpoint)).map(|(_, count)| count).sum();
+        let looks = looks.saturating_sub(facts.counters.counters.later_result_pages);
         let latencies = super::view::latencies(pipeline, facts.books).await?;
         let balanced =
             judge.is_clean() && open == 0 && facts.settled && facts.submitted.unfinished == 0;
@@ -175,7 +177,11 @@ impl fmt::Display for Report {
         }
         writeln!(out)?;
         writeln!(out, "answers lost      {:>8}", self.judge.answers_lost)?;
-        writeln!(out, "API calls a job   {:>8.3}  submissions not counted", self.calls_per_job)?;
+        writeln!(
+            out,
+            "API calls a job   {:>8.3}  submissions and later pages not counted",
+            self.calls_per_job
+        )?;
         writeln!(
             out,
             "finish to stored  {:>7.2}s  median; 99 of 100 within {:.2} s",

@@ -23,7 +23,7 @@ use gleaner::demo::Tamper;
 use gleaner::pipeline::Pipeline;
 
 /// Each delivery writes a fresh row, whatever is there, and finished jobs are forgotten.
-pub struct NoDedupe;
+pub(crate) struct NoDedupe;
 
 impl Tamper for NoDedupe {
     fn tamper(&self, pipeline: Pipeline) -> Pipeline {
@@ -33,7 +33,7 @@ impl Tamper for NoDedupe {
 }
 
 /// The receiver answers before its row is committed, and stops in between: new rows are lost.
-pub struct AnswerBeforeCommit;
+pub(crate) struct AnswerBeforeCommit;
 
 impl Tamper for AnswerBeforeCommit {
     fn tamper(&self, pipeline: Pipeline) -> Pipeline {
@@ -43,7 +43,7 @@ impl Tamper for AnswerBeforeCommit {
 }
 
 /// Every third task is lost on its way, and no sweep sends another.
-pub struct NoSecondSend;
+pub(crate) struct NoSecondSend;
 
 impl Tamper for NoSecondSend {
     fn tamper(&self, pipeline: Pipeline) -> Pipeline {
@@ -54,7 +54,7 @@ impl Tamper for NoSecondSend {
 }
 
 /// The job list is never looked at before a POST is made again.
-pub struct NoAdoption;
+pub(crate) struct NoAdoption;
 
 impl Tamper for NoAdoption {
     fn tamper(&self, pipeline: Pipeline) -> Pipeline {
@@ -64,7 +64,7 @@ impl Tamper for NoAdoption {
 
 /// Results are put whether or not one is there; every other answer is lost, so that workers come
 /// again.
-pub struct UnconditionalPut(pub PathBuf);
+pub(crate) struct UnconditionalPut(pub(crate) PathBuf);
 
 impl Tamper for UnconditionalPut {
     fn tamper(&self, pipeline: Pipeline) -> Pipeline {
