@@ -55,12 +55,15 @@ pub async fn announce(
         token: ports.random.token(),
     };
     let read = ports.entries.load(key).await?;
-    let before = read.as_ref().filter(|entry| !entry.is_expired(now)).map(|e| e.state.name());
+    let mut before = None;
     let mut send_again = false;
     let changed = change(ports.entries, read, now, |row| {
         send_again = false;
         match Entry::announce(row, key, &announcement, now, ports.limits) {
-            Announced::Write(entry) => Some(*entry),
+            Announced::Write(entry) => {
+                before = row.filter(|row| !row.is_expired(now)).map(|row| row.state.name());
+                Some(*entry)
+            }
             Announced::SendAgain => {
                 send_again = true;
                 None
@@ -95,3 +98,6 @@ async fn send(
     }
     Ok(before.map_or(AnnounceOutcome::New, AnnounceOutcome::Sent))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,26 @@
 //! The signing secrets as one process holds them: loaded on first use, again when they are old,
 //! and once per cool-down when a signature matches none of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
-
 use crate::limits::Limits;
-use crate::ports::{PortError, SecretSource};
+use crate::ports::{Clock, ErrorKind, PortError, SecretSource};
 use crate::signature::Verifier;
 use crate::signature::scheme::Scheme;
 use crate::signature::verdict::Unconfigured;
 use crate::time::{Timestamp, between};
+use crate::within::within;
 
 /// How long a failed first load is not repeated, so that a storm of deliveries is not a storm of
 /// loads.
 const COLD_PAUSE: Duration = Duration::from_secs(1);
+/// How many maximum ages the last good secrets stay in force while the source is down: with the
+/// default age, one hour. After that a retired secret might be accepted for ever.
+const LAST_GOOD_AGES: u32 = 12;
+/// Share of the receiver's deadline that a load may take, in fifths: the ledger and the queue
+/// need the rest.
+const LOAD_FIFTHS: u32 = 3;
 
 /// Holds the verifier made of the secrets in force.
 pub struct Keyring {
@@ -23,15 +28,20 @@ pub struct Keyring {
     scheme: Scheme,
     cooldown: Duration,
     max_age: Duration,
-    // One load at a time: whoever waits here finds the winner's verifier.
+    load_limit: Duration,
     held: Mutex<Held>,
+    // One load at a time: whoever waits here finds the winner's verifier.
+    loading: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Held {
     verifier: Option<Arc<Verifier>>,
     loaded_at: Option<Timestamp>,
     tried_at: Option<Timestamp>,
+    /// Whether the last load failed or was given up half-way, so that nothing is known of newer
+    /// secrets.
+    is_stale: bool,
 }
 
 /// Why there is no verifier. To be answered 503, never 401: the sender shall come again.
@@ -66,56 +76,126 @@ impl Keyring {
             scheme,
             cooldown: limits.secret_cooldown,
             max_age: limits.secret_max_age,
+            load_limit: limits.receive_deadline.saturating_mul(LOAD_FIFTHS) / 5,
             held: Mutex::new(Held::default()),
+            loading: tokio::sync::Mutex::new(()),
         }
     }
 
-    /// The verifier in force. While the source is down the last good one stays in force.
+    /// The verifier in force. While the source is down the last good one stays in force, for a
+    /// limited time; a source that says there is no secret any more is obeyed at once.
+    ///
+    /// Of many deliveries that find the secrets old, one waits for the refresh; the others go on
+    /// with the verifier that they found.
     ///
     /// # Errors
-    /// When there has never been one.
-    pub async fn current(&self, now: Timestamp) -> Result<Arc<Verifier>, NoKeys> {
-        let mut held = self.held.lock().await;
-        let age = held.loaded_at.map(|at| between(at, now));
-        let rested = |held: &Held, pause| held.tried_at.is_none_or(|at| between(at, now) >= pause);
-        match held.verifier.clone() {
-            Some(verifier) => {
-                let old = age.is_none_or(|age| age >= self.max_age);
-                if old && rested(&held, self.cooldown) {
-                    // The error of a refresh is not an error of this delivery.
-                    return Ok(self.load(&mut held, now).await.unwrap_or(verifier));
-                }
-                Ok(verifier)
+    /// When there is none.
+    pub async fn current(&self, clock: &dyn Clock) -> Result<Arc<Verifier>, NoKeys> {
+        if let Some(verifier) = self.in_force(clock.now()) {
+            let Ok(_flight) = self.loading.try_lock() else { return Ok(verifier) };
+            let (held, now) = (self.held().clone(), clock.now());
+            let is_due = has_passed(held.loaded_at, self.max_age, now)
+                && has_passed(held.tried_at, self.cooldown, now);
+            if !is_due {
+                return Ok(held.verifier.unwrap_or(verifier));
             }
-            None if rested(&held, COLD_PAUSE) => self.load(&mut held, now).await,
-            None => Err(NoKeys::Cold),
+            return match self.load(clock).await {
+                // The error of a refresh is not an error of this delivery.
+                Err(NoKeys::Load(_)) => Ok(verifier),
+                outcome => outcome,
+            };
+        }
+        let _flight = self.loading.lock().await;
+        let now = clock.now();
+        if let Some(verifier) = self.in_force(now) {
+            return Ok(verifier);
+        }
+        let tried_at = self.held().tried_at;
+        if has_passed(tried_at, COLD_PAUSE, now) {
+            self.load(clock).await
+        } else {
+            Err(NoKeys::Cold)
         }
     }
 
-    /// A verifier newer than the one that found no match, if there is one to be had now.
+    /// A verifier newer than the one that found no match; `None` if the secrets were read a moment
+    /// ago and there is none.
     ///
     /// At most one load per cool-down, however many deliveries ask.
-    pub async fn newer_than(&self, used: &Arc<Verifier>, now: Timestamp) -> Option<Arc<Verifier>> {
-        let mut held = self.held.lock().await;
-        if let Some(verifier) = &held.verifier
-            && !Arc::ptr_eq(verifier, used)
+    ///
+    /// # Errors
+    /// When the secrets could not be read, now or a moment ago: whether there is a newer one is
+    /// not known, so the delivery cannot be refused.
+    pub async fn newer_than(
+        &self,
+        used: &Arc<Verifier>,
+        clock: &dyn Clock,
+    ) -> Result<Option<Arc<Verifier>>, NoKeys> {
+        let _flight = self.loading.lock().await;
+        let now = clock.now();
+        if let Some(verifier) = self.in_force(now)
+            && !Arc::ptr_eq(&verifier, used)
         {
-            return Some(Arc::clone(verifier));
+            return Ok(Some(verifier));
         }
-        if held.tried_at.is_some_and(|at| between(at, now) < self.cooldown) {
-            return None;
+        let (tried_at, is_stale) = {
+            let held = self.held();
+            (held.tried_at, held.is_stale)
+        };
+        if has_passed(tried_at, self.cooldown, now) {
+            return self.load(clock).await.map(Some);
         }
-        self.load(&mut held, now).await.ok()
+        if is_stale { Err(NoKeys::Cold) } else { Ok(None) }
     }
 
-    async fn load(&self, held: &mut Held, now: Timestamp) -> Result<Arc<Verifier>, NoKeys> {
-        held.tried_at = Some(now);
-        let secrets = self.source.load().await.map_err(NoKeys::Load)?;
-        let verifier =
-            Verifier::new(self.scheme.clone(), &secrets).map_err(NoKeys::Unconfigured)?;
-        let verifier = Arc::new(verifier);
-        held.verifier = Some(Arc::clone(&verifier));
-        held.loaded_at = Some(now);
-        Ok(verifier)
+    /// Loads the secrets. To be called by the holder of `loading` only.
+    async fn load(&self, clock: &dyn Clock) -> Result<Arc<Verifier>, NoKeys> {
+        let began_at = clock.now();
+        {
+            // Noted before the call: its caller may hang up in the middle of it.
+            let mut held = self.held();
+            held.tried_at = Some(began_at);
+            held.is_stale = true;
+        }
+        let outcome = match within(clock, self.load_limit, self.source.load()).await {
+            None => Err(NoKeys::Load(
+                PortError::new("secrets", "load", ErrorKind::Unavailable)
+                    .with_source("no answer within the receiver's deadline"),
+            )),
+            Some(Err(error)) => Err(NoKeys::Load(error)),
+            Some(Ok(secrets)) => Verifier::new(self.scheme.clone(), &secrets)
+                .map(Arc::new)
+                .map_err(NoKeys::Unconfigured),
+        };
+        let mut held = self.held();
+        held.tried_at = Some(clock.now());
+        match &outcome {
+            Ok(verifier) => {
+                held.verifier = Some(Arc::clone(verifier));
+                held.loaded_at = Some(began_at);
+                held.is_stale = false;
+            }
+            Err(NoKeys::Unconfigured(Unconfigured::NoSecret)) => held.verifier = None,
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    fn in_force(&self, now: Timestamp) -> Option<Arc<Verifier>> {
+        let held = self.held();
+        let age = between(held.loaded_at?, now);
+        held.verifier.clone().filter(|_| age < self.max_age.saturating_mul(LAST_GOOD_AGES))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Whether `pause` has passed since `at`. A clock that was set back does not make it wait.
+fn has_passed(at: Option<Timestamp>, pause: Duration, now: Timestamp) -> bool {
+    at.is_none_or(|at| at > now || between(at, now) >= pause)
+}
+
+#[cfg(test)]
+mod tests;

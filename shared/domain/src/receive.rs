@@ -6,8 +6,8 @@ use crate::envelope::{Envelope, EnvelopeFormat};
 use crate::job::JobKey;
 use crate::keyring::{Keyring, NoKeys};
 use crate::ports::PortError;
-use crate::signature::Headers;
-use crate::signature::verdict::{Answer, Diagnostics, Reason, Verdict};
+use crate::signature::verdict::{Answer, Diagnostics, Reason, Verdict, Verified};
+use crate::signature::{Headers, Verifier};
 use crate::within::within;
 
 /// What receiving needs.
@@ -118,28 +118,9 @@ pub async fn receive(ports: ReceivePorts<'_>, headers: &dyn Headers, body: &[u8]
 }
 
 async fn decide(ports: ReceivePorts<'_>, headers: &dyn Headers, body: &[u8]) -> Reception {
-    let now = ports.announcing.clock.now();
-    let mut keys = match ports.keyring.current(now).await {
-        Ok(keys) => keys,
-        Err(cause) => return Reception::Unavailable(Unavailable::Secrets(cause)),
-    };
-    let mut verdict = keys.verify(headers, body, now);
-    let may_be_new = match &verdict {
-        Verdict::Rejected(reason) => reason.may_be_new_secret(),
-        Verdict::Unconfigured(_) => true,
-        Verdict::Verified(_) => false,
-    };
-    if may_be_new && let Some(newer) = ports.keyring.newer_than(&keys, now).await {
-        verdict = newer.verify(headers, body, now);
-        keys = newer;
-    }
-    let verified = match verdict {
-        Verdict::Verified(verified) => verified,
-        Verdict::Rejected(reason) => {
-            let diagnostics = Box::new(keys.diagnose(reason.code(), headers, body));
-            return Reception::Rejected { reason, diagnostics };
-        }
-        Verdict::Unconfigured(_) => return Reception::Unavailable(Unavailable::UnusableSecret),
+    let verified = match verify(ports, headers, body).await {
+        Ok(verified) => verified,
+        Err(reception) => return reception,
     };
     let envelope = match Envelope::parse(ports.format, &verified.body) {
         Ok(envelope) => envelope,
@@ -156,5 +137,46 @@ async fn decide(ports: ReceivePorts<'_>, headers: &dyn Headers, body: &[u8]) -> 
     }
 }
 
+/// Verifies under the secrets in force and, if none matches, under newer ones.
+async fn verify<'b>(
+    ports: ReceivePorts<'_>,
+    headers: &dyn Headers,
+    body: &'b [u8],
+) -> Result<Verified<'b>, Reception> {
+    let unavailable = |cause| Reception::Unavailable(Unavailable::Secrets(cause));
+    let clock = ports.announcing.clock;
+    let now = clock.now();
+    let mut keys = ports.keyring.current(clock).await.map_err(unavailable)?;
+    let mut verdict = keys.verify(headers, body, now);
+    let may_be_new = match &verdict {
+        Verdict::Rejected(reason) => reason.may_be_new_secret(),
+        Verdict::Unconfigured(_) => true,
+        Verdict::Verified(_) => false,
+    };
+    if may_be_new
+        && let Some(newer) = ports.keyring.newer_than(&keys, clock).await.map_err(unavailable)?
+    {
+        verdict = newer.verify(headers, body, now);
+        keys = newer;
+    }
+    match verdict {
+        Verdict::Verified(verified) => Ok(verified),
+        Verdict::Rejected(reason) => {
+            let diagnostics = Box::new(diagnose(&keys, reason, headers, body));
+            Err(Reception::Rejected { reason, diagnostics })
+        }
+        Verdict::Unconfigured(_) => Err(Reception::Unavailable(Unavailable::UnusableSecret)),
+    }
+}
+
+/// What may be logged about a refusal. A body that nobody hashed so far is not hashed for the log.
+fn diagnose(keys: &Verifier, reason: Reason, headers: &dyn Headers, body: &[u8]) -> Diagnostics {
+    if reason == Reason::Mismatch {
+        return keys.diagnose(reason.code(), headers, body);
+    }
+    let unhashed = keys.diagnose(reason.code(), headers, &[]);
+    Diagnostics { body_bytes: body.len(), body_hash: String::new(), ..unhashed }
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -45,3 +45,6 @@ pub async fn change(
     Err(PortError::new("ledger", "write", ErrorKind::Unavailable)
         .with_source("the row kept changing under this write"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,3 +25,6 @@ pub async fn within<T>(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

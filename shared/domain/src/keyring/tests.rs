@@ -1,0 +1,255 @@
+use super::*;
+use crate::receive::tests::bench::{
+    Bench, Fault, SECRET, ScriptedSecrets, V1, WaitingClock, drive, interleave,
+};
+use crate::signature::preset::Preset;
+use crate::signature::secret::{Secret, Stage};
+use crate::signature::verdict::Verdict;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+
+struct Safe {
+    clock: WaitingClock,
+    source: Arc<ScriptedSecrets>,
+    keyring: Keyring,
+}
+
+fn safe() -> Safe {
+    let source = Arc::new(ScriptedSecrets::holding(&[SECRET]));
+    let scheme = Preset::Geonode.scheme().unwrap();
+    let keyring = Keyring::new(source.clone(), scheme, &Limits::default());
+    Safe { clock: WaitingClock::default(), source, keyring }
+}
+
+impl Safe {
+    fn current(&self) -> Result<Arc<Verifier>, NoKeys> {
+        drive(&self.clock, self.keyring.current(&self.clock))
+    }
+
+    fn newer(&self, used: &Arc<Verifier>) -> Result<Option<Arc<Verifier>>, NoKeys> {
+        drive(&self.clock, self.keyring.newer_than(used, &self.clock))
+    }
+
+    fn breaks(&self, kind: ErrorKind) {
+        self.source.gate.spoil_all("load", Fault::Before(kind));
+    }
+}
+
+#[test]
+fn secrets_are_read_once_until_they_are_old() {
+    let safe = safe();
+    let first = safe.current().unwrap();
+    safe.clock.advance(Duration::from_secs(299));
+    assert!(Arc::ptr_eq(&first, &safe.current().unwrap()));
+    assert_eq!(safe.source.take_loads(), 1);
+    safe.clock.advance(SECOND);
+    assert!(!Arc::ptr_eq(&first, &safe.current().unwrap()));
+    assert_eq!(safe.source.take_loads(), 1);
+}
+
+/// SM-02: 50 at once on a cold start are one load.
+#[test]
+fn a_cold_start_is_one_load_however_many_ask() {
+    for seed in 0..50 {
+        let safe = safe();
+        safe.source.gate.yield_at_each_call();
+        let asks = (0..50).map(|_| safe.keyring.current(&safe.clock));
+        let got = interleave(seed, asks);
+        assert!(got.iter().all(Result::is_ok));
+        assert_eq!(safe.source.take_loads(), 1, "seed {seed}");
+    }
+}
+
+/// SM-02: a failing cold start is not a storm either, and is tried again a second later.
+#[test]
+fn a_failing_cold_start_is_tried_once_a_second() {
+    let safe = safe();
+    safe.source.gate.yield_at_each_call();
+    safe.breaks(ErrorKind::Throttled);
+    let asks = (0..50).map(|_| safe.keyring.current(&safe.clock));
+    let got = interleave(1, asks);
+    assert!(got.iter().all(Result::is_err));
+    assert_eq!(safe.source.take_loads(), 1);
+    safe.clock.advance(Duration::from_millis(999));
+    assert!(matches!(safe.current(), Err(NoKeys::Cold)));
+    safe.clock.advance(Duration::from_millis(1));
+    safe.source.gate.heal();
+    assert!(safe.current().is_ok());
+    assert_eq!(safe.source.take_loads(), 1);
+}
+
+/// SM-02: at most one refresh per cool-down, single flight.
+#[test]
+fn many_mismatches_are_one_refresh_per_cool_down() {
+    for seed in 0..20 {
+        let safe = safe();
+        let used = safe.current().unwrap();
+        safe.clock.advance(10 * SECOND);
+        safe.source.take_loads();
+        safe.source.gate.yield_at_each_call();
+        let asks = (0..200).map(|_| safe.keyring.newer_than(&used, &safe.clock));
+        let got = interleave(seed, asks);
+        assert!(got.iter().all(|newer| newer.as_ref().is_ok_and(Option::is_some)), "seed {seed}");
+        assert_eq!(safe.source.take_loads(), 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn within_the_cool_down_there_is_nothing_newer() {
+    let safe = safe();
+    let used = safe.current().unwrap();
+    safe.clock.advance(Duration::from_millis(9_999));
+    assert!(safe.newer(&used).unwrap().is_none());
+    safe.clock.advance(Duration::from_millis(1));
+    assert!(safe.newer(&used).unwrap().is_some());
+    assert_eq!(safe.source.take_loads(), 2);
+}
+
+/// SM-03: warm, the last good value stays in force while the source throttles, denies or fails,
+/// within a limit; then there is none, and that is no refusal.
+#[test]
+fn the_last_good_secrets_outlive_their_source_for_an_hour() {
+    for kind in [ErrorKind::Throttled, ErrorKind::Unavailable, ErrorKind::Denied] {
+        let safe = safe();
+        let good = safe.current().unwrap();
+        safe.breaks(kind);
+        for _ in 0..59 {
+            safe.clock.advance(MINUTE);
+            assert!(Arc::ptr_eq(&good, &safe.current().unwrap()), "{kind:?}");
+        }
+        safe.clock.advance(MINUTE);
+        assert!(matches!(safe.current(), Err(NoKeys::Load(_))), "{kind:?}");
+        safe.clock.advance(SECOND);
+        safe.source.gate.heal();
+        assert!(safe.current().is_ok(), "{kind:?}");
+    }
+}
+
+/// SM-03: a source that hangs costs one delivery its share of the deadline, and the others
+/// nothing.
+#[test]
+fn a_refresh_that_hangs_keeps_nobody_from_the_last_good_secrets() {
+    let safe = safe();
+    let good = safe.current().unwrap();
+    safe.clock.advance(5 * MINUTE);
+    safe.source.gate.spoil_all("load", Fault::HangBefore);
+    let mut refresh = Box::pin(safe.keyring.current(&safe.clock));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(refresh.as_mut().poll(&mut context).is_pending());
+
+    let began_at = safe.clock.now();
+    assert!(Arc::ptr_eq(&good, &safe.current().unwrap()));
+    assert_eq!(safe.clock.now(), began_at);
+
+    assert!(Arc::ptr_eq(&good, &drive(&safe.clock, refresh).unwrap()));
+    assert!(between(began_at, safe.clock.now()) <= 2 * SECOND);
+    safe.source.take_loads();
+    assert!(Arc::ptr_eq(&good, &safe.current().unwrap()));
+    assert_eq!(safe.source.take_loads(), 0);
+}
+
+/// SM-03: cold, a source that hangs is an error in time that names what did not answer.
+#[test]
+fn a_first_load_that_hangs_is_given_up_in_time() {
+    let safe = safe();
+    safe.source.gate.spoil_all("load", Fault::HangBefore);
+    let began_at = safe.clock.now();
+    let Err(NoKeys::Load(error)) = safe.current() else { panic!("there is a verifier") };
+    assert_eq!((error.port, error.operation), ("secrets", "load"));
+    assert!(between(began_at, safe.clock.now()) <= 2 * SECOND);
+}
+
+/// SM-03: a delivery that hangs up in the middle of a load leaves no lock behind, and no belief
+/// that the secrets are new.
+#[test]
+fn a_load_that_was_dropped_counts_as_failed() {
+    let safe = safe();
+    let used = safe.current().unwrap();
+    safe.clock.advance(10 * SECOND);
+    safe.source.gate.spoil_all("load", Fault::HangBefore);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut refresh = Box::pin(safe.keyring.newer_than(&used, &safe.clock));
+    assert!(refresh.as_mut().poll(&mut context).is_pending());
+    drop(refresh);
+    assert!(matches!(safe.newer(&used), Err(NoKeys::Cold)));
+    safe.source.gate.heal();
+    safe.clock.advance(10 * SECOND);
+    assert!(safe.newer(&used).unwrap().is_some());
+}
+
+/// SM-03: while the source is down nobody can say that there is no newer secret.
+#[test]
+fn whether_there_is_a_newer_secret_is_unknown_while_the_source_is_down() {
+    let safe = safe();
+    let used = safe.current().unwrap();
+    safe.breaks(ErrorKind::Unavailable);
+    safe.clock.advance(10 * SECOND);
+    assert!(matches!(safe.newer(&used), Err(NoKeys::Load(_))));
+    safe.clock.advance(SECOND);
+    assert!(matches!(safe.newer(&used), Err(NoKeys::Cold)));
+    safe.source.gate.heal();
+    safe.clock.advance(9 * SECOND);
+    assert!(safe.newer(&used).unwrap().is_some());
+    safe.clock.advance(SECOND);
+    let newest = safe.current().unwrap();
+    assert!(safe.newer(&newest).unwrap().is_none());
+}
+
+/// SG-06: a source that says there is no secret is obeyed; the secrets it took away are not
+/// accepted any more.
+#[test]
+fn secrets_that_were_taken_away_are_not_kept() {
+    let safe = safe();
+    safe.current().unwrap();
+    safe.source.hold(&[]);
+    safe.clock.advance(5 * MINUTE);
+    let no_secret = safe.current().unwrap_err();
+    assert_eq!(no_secret.code(), "no_secret");
+    assert_eq!(safe.current().unwrap_err().code(), "secrets_unavailable");
+    safe.source.hold(&[SECRET]);
+    safe.clock.advance(SECOND);
+    assert!(safe.current().is_ok());
+}
+
+/// SM-05: a stage whose value is not there yet is absent from the set, and may come later.
+#[test]
+fn a_pending_secret_that_appears_later_is_found_by_the_first_mismatch() {
+    let bench = Bench::new();
+    bench.secrets.hold_all(vec![Secret::new(SECRET).unwrap()]);
+    assert_eq!(bench.deliver(V1).status(), 202);
+    let pending = Secret::new("pending-secret").unwrap().with_stage(Stage::Pending);
+    bench.secrets.hold_all(vec![Secret::new(SECRET).unwrap(), pending]);
+    bench.clock.advance(10 * SECOND);
+    let headers = bench.signed("pending-secret", V1);
+    assert_eq!(bench.send(&headers, V1).status(), 202);
+    assert_eq!(bench.deliver(V1).status(), 202);
+}
+
+/// SM-06: one value under two stages is one key, and its current name is the one that is told.
+#[test]
+fn a_value_under_two_stages_is_one_key() {
+    let bench = Bench::new();
+    let secret = || Secret::new(SECRET).unwrap();
+    bench.secrets.hold_all(vec![secret().with_stage(Stage::Pending), secret()]);
+    let keys = drive(&bench.clock, bench.keyring.current(&*bench.clock)).unwrap();
+    let headers = bench.signed(SECRET, V1);
+    let Verdict::Verified(verified) = keys.verify(&headers, V1, bench.now()) else {
+        panic!("not verified")
+    };
+    assert_eq!((verified.stage, verified.label.as_str()), (Stage::Current, "current"));
+}
+
+#[test]
+fn a_clock_that_was_set_back_does_not_stop_refreshes() {
+    let safe = safe();
+    let noon = safe.clock.now();
+    safe.clock.advance(365 * 24 * 60 * MINUTE);
+    let used = safe.current().unwrap();
+    safe.clock.set(noon);
+    assert!(safe.newer(&used).unwrap().is_some());
+    safe.source.take_loads();
+    safe.clock.advance(SECOND);
+    assert!(safe.current().is_ok());
+    assert_eq!(safe.source.take_loads(), 0);
+}
