@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use crate::entry::{Cause, DeadReason, Entry, State};
-use crate::ports::{Cursor, PortError};
+use crate::intent::Intent;
+use crate::job::JobKey;
+use crate::limits::LIST_PAGES_MAX;
+use crate::ports::{Cursor, ErrorKind, PortError};
 use crate::steps::Ports;
 use crate::submit::{Submitted, recover};
 use crate::task::Task;
+use crate::time::after;
 use crate::update::{Changed, change};
 
 /// Rows read at once.
@@ -25,37 +29,53 @@ pub struct Swept {
     pub not_accepted: u32,
     /// Intents given up as ambiguous.
     pub ambiguous: u32,
-    /// Rows that could not be read.
+    /// Rows passed over because they cannot be read or written: somebody must look at them.
     pub unreadable: u32,
     /// Whether the budget ended before the list did.
     pub partial: bool,
 }
 
 /// Sends a task for each overdue entry and recovers each overdue intent, at most `budget` rows
-/// of each.
+/// of each. A row that is at fault itself is counted and passed over, outside the budget, so that
+/// a heap of such rows does not hide what lies behind it.
 ///
 /// # Errors
 /// Those of the ledger and the queue; what was done stays done.
 pub async fn sweep(ports: Ports<'_>, budget: u32) -> Result<Swept, PortError> {
     let mut swept = Swept::default();
-    sweep_entries(ports, budget, &mut swept).await?;
-    sweep_intents(ports, budget, &mut swept).await?;
+    let entries = sweep_entries(ports, budget, &mut swept).await;
+    // Recovering intents needs no queue: it does not wait until the queue is well again.
+    let intents = sweep_intents(ports, budget, &mut swept).await;
+    entries.and(intents)?;
     Ok(swept)
 }
 
 async fn sweep_entries(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Result<(), PortError> {
     let now = ports.clock.now();
     let mut left = budget;
-    let mut after: Option<Cursor> = None;
-    while left > 0 {
-        let page = ports.ledger.list_due(now, after.as_ref(), PAGE.min(left)).await?;
-        swept.unreadable += page.unreadable;
-        for listed in &page.items {
-            left = left.saturating_sub(1);
-            sweep_entry(ports, listed, swept).await?;
+    let mut cursor: Option<Cursor> = None;
+    for _ in 0..LIST_PAGES_MAX {
+        if left == 0 {
+            break;
         }
-        after = page.next;
-        if after.is_none() {
+        let page = ports.ledger.list_due(now, cursor.as_ref(), PAGE.min(left)).await?;
+        swept.unreadable = swept.unreadable.saturating_add(page.unreadable);
+        for listed in &page.items {
+            let Some(outcome) = unless_faulty(move_on(ports, &listed.key).await, swept)? else {
+                continue;
+            };
+            left = left.saturating_sub(1);
+            match outcome {
+                Moved::Not => {}
+                Moved::Dead => swept.dead += 1,
+                Moved::Swept(row) => {
+                    send(ports, *row).await?;
+                    swept.sent += 1;
+                }
+            }
+        }
+        cursor = page.next;
+        if cursor.is_none() {
             return Ok(());
         }
     }
@@ -63,12 +83,36 @@ async fn sweep_entries(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
     Ok(())
 }
 
-async fn sweep_entry(ports: Ports<'_>, listed: &Entry, swept: &mut Swept) -> Result<(), PortError> {
+/// `None`, and counted, for an error that is the row's own; the next row may do better.
+fn unless_faulty<T>(
+    outcome: Result<T, PortError>,
+    swept: &mut Swept,
+) -> Result<Option<T>, PortError> {
+    match outcome {
+        Err(error) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Invalid) => {
+            swept.unreadable = swept.unreadable.saturating_add(1);
+            Ok(None)
+        }
+        outcome => outcome.map(Some),
+    }
+}
+
+/// What became of a row that was listed as due.
+enum Moved {
+    /// Somebody else has moved it.
+    Not,
+    /// It was given up.
+    Dead,
+    /// Its next sweep is set, and its task is to be sent.
+    Swept(Box<Entry>),
+}
+
+async fn move_on(ports: Ports<'_>, key: &JobKey) -> Result<Moved, PortError> {
     let now = ports.clock.now();
     // The list may lag behind the row.
-    let Some(entry) = ports.ledger.load(&listed.key).await? else { return Ok(()) };
+    let Some(entry) = ports.ledger.load(key).await? else { return Ok(Moved::Not) };
     if entry.due_at.is_none_or(|due_at| due_at > now) {
-        return Ok(());
+        return Ok(Moved::Not);
     }
     let seen = entry.seen();
     let poison = entry.counters.sweeps >= ports.limits.sweeps_max;
@@ -85,38 +129,73 @@ async fn sweep_entry(ports: Ports<'_>, listed: &Entry, swept: &mut Swept) -> Res
         Some(row.settled(state, Cause::Sweep, now, ports.limits))
     })
     .await?;
-    match changed {
-        Changed::Left(_) => {}
-        Changed::Written(_) if poison => swept.dead += 1,
-        Changed::Written(row) => {
-            ports.queue.send(&Task { key: row.key }, Duration::ZERO).await?;
-            swept.sent += 1;
-        }
-    }
-    Ok(())
+    Ok(match changed {
+        Changed::Left(_) => Moved::Not,
+        Changed::Written(_) if poison => Moved::Dead,
+        Changed::Written(row) => Moved::Swept(row),
+    })
+}
+
+async fn send(ports: Ports<'_>, row: Entry) -> Result<(), PortError> {
+    let task = Task { key: row.key.clone() };
+    let Err(error) = ports.queue.send(&task, Duration::ZERO).await else { return Ok(()) };
+    // A task that was not sent says nothing against the row: a queue that is down for long must
+    // not turn its rows into poison. If this write fails too, the row is due at its next sweep.
+    let now = ports.clock.now();
+    let seen = row.seen();
+    let take_back = |row: Option<&Entry>| {
+        let mut next = row.filter(|row| row.seen() == seen)?.unsent();
+        next.counters.sweeps = next.counters.sweeps.saturating_sub(1);
+        next.due_at = Some(after(now, ports.limits.enqueue_grace));
+        Some(next)
+    };
+    drop(change(ports.ledger, Some(row), now, take_back).await);
+    Err(error)
 }
 
 async fn sweep_intents(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Result<(), PortError> {
     let now = ports.clock.now();
     let mut left = budget;
-    let mut after: Option<Cursor> = None;
-    while left > 0 {
-        let page = ports.ledger.list_due_intents(now, after.as_ref(), PAGE.min(left)).await?;
-        swept.unreadable += page.unreadable;
-        for intent in page.items {
+    let mut cursor: Option<Cursor> = None;
+    for _ in 0..LIST_PAGES_MAX {
+        if left == 0 {
+            break;
+        }
+        let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
+        swept.unreadable = swept.unreadable.saturating_add(page.unreadable);
+        for listed in &page.items {
+            let Some(outcome) = unless_faulty(recover_due(ports, &listed.id).await, swept)? else {
+                continue;
+            };
             left = left.saturating_sub(1);
-            match recover(ports, intent).await? {
-                Submitted::Accepted { .. } => swept.adopted += 1,
-                Submitted::Deferred { .. } => swept.not_accepted += 1,
-                Submitted::Ambiguous => swept.ambiguous += 1,
-                Submitted::Refused(_) | Submitted::Unanswered { .. } => {}
+            match outcome {
+                Some(Submitted::Accepted { .. }) => swept.adopted += 1,
+                Some(Submitted::Deferred { .. }) => swept.not_accepted += 1,
+                Some(Submitted::Ambiguous) => swept.ambiguous += 1,
+                Some(Submitted::Refused(_) | Submitted::Unanswered { .. }) | None => {}
             }
         }
-        after = page.next;
-        if after.is_none() {
+        cursor = page.next;
+        if cursor.is_none() {
             return Ok(());
         }
     }
     swept.partial = true;
     Ok(())
 }
+
+/// Recovers an intent that was listed as due, if it is: the list may lag behind it.
+async fn recover_due(ports: Ports<'_>, id: &str) -> Result<Option<Submitted>, PortError> {
+    let now = ports.clock.now();
+    let intent = ports.ledger.load_intent(id).await?;
+    let is_due = |intent: &Intent| {
+        intent.state.is_open() && intent.due_at.is_none_or(|due_at| due_at <= now)
+    };
+    match intent.filter(is_due) {
+        Some(intent) => recover(ports, intent).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests;
