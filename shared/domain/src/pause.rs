@@ -1,12 +1,12 @@
 //! Pauses: throttling and account trouble are facts about the account, not about one job.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 use crate::limits::WRITE_CONFLICTS_MAX;
-use crate::ports::{Control, ControlRow, PortError};
+use crate::ports::{Control, ControlRow, ErrorKind, PortError};
 use crate::time::{Timestamp, between};
 
 /// What a pause covers.
@@ -42,10 +42,11 @@ const CACHED_FOR: Duration = Duration::from_secs(1);
 /// Reads pauses, at most once a second and process.
 #[derive(Debug, Default)]
 pub struct Pauses {
+    // Held while reading: of many that find the cache old, one reads.
     cached: Mutex<Cached>,
 }
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Cached {
     read_at: Option<Timestamp>,
     all: Option<Pause>,
@@ -63,32 +64,28 @@ impl Pauses {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Option<Pause>, PortError> {
-        let cached = self.locked(|cached| cached.clone());
+        let mut cached = self.cached.lock().await;
         let fresh = cached.read_at.is_some_and(|at| at <= now && between(at, now) < CACHED_FOR);
-        let cached = if fresh {
-            cached
-        } else {
-            let read = Cached {
-                read_at: Some(now),
+        if !fresh {
+            *cached = Cached {
                 all: load(control, Scope::All).await?.1,
                 paying: load(control, Scope::Paying).await?.1,
+                read_at: Some(now),
             };
-            self.locked(|cached| *cached = read.clone());
-            read
-        };
+        }
         let longest = match scope {
-            Scope::All => cached.all,
+            Scope::All => cached.all.as_ref(),
             Scope::Paying => {
-                [cached.all, cached.paying].into_iter().flatten().max_by_key(|p| p.until)
+                [&cached.all, &cached.paying].into_iter().flatten().max_by_key(|p| p.until)
             }
         };
-        Ok(longest.filter(|pause| pause.until > now))
+        Ok(longest.filter(|pause| pause.until > now).cloned())
     }
 
     /// Extends a pause; one that lasts longer already stays as it is.
     ///
     /// # Errors
-    /// Those of the ledger.
+    /// Those of the ledger; `Unavailable` after [`WRITE_CONFLICTS_MAX`] lost races.
     pub async fn extend(
         &self,
         control: &dyn Control,
@@ -96,28 +93,36 @@ impl Pauses {
         until: Timestamp,
         why: &str,
     ) -> Result<(), PortError> {
-        for _ in 0..WRITE_CONFLICTS_MAX {
-            let (version, current) = load(control, scope).await?;
-            if current.is_some_and(|pause| pause.until >= until) {
-                break;
-            }
-            let pause = Pause { until, why: why.to_owned() };
-            let row = ControlRow {
-                name: scope.row().to_owned(),
-                version: version + 1,
-                value: serde_json::to_string(&pause).unwrap_or_default(),
-            };
-            if control.write_control(&row).await? {
-                break;
-            }
-        }
-        self.locked(|cached| cached.read_at = None);
-        Ok(())
+        let outcome = lengthen(control, scope, until, why).await;
+        // Also after an error: the write may have happened.
+        self.cached.lock().await.read_at = None;
+        outcome
     }
+}
 
-    fn locked<T>(&self, act: impl FnOnce(&mut Cached) -> T) -> T {
-        act(&mut self.cached.lock().unwrap_or_else(PoisonError::into_inner))
+async fn lengthen(
+    control: &dyn Control,
+    scope: Scope,
+    until: Timestamp,
+    why: &str,
+) -> Result<(), PortError> {
+    for _ in 0..WRITE_CONFLICTS_MAX {
+        let (version, current) = load(control, scope).await?;
+        if current.is_some_and(|pause| pause.until >= until) {
+            return Ok(());
+        }
+        let pause = Pause { until, why: why.to_owned() };
+        let row = ControlRow {
+            name: scope.row().to_owned(),
+            version: version.saturating_add(1),
+            value: serde_json::to_string(&pause).unwrap_or_default(),
+        };
+        if control.write_control(&row).await? {
+            return Ok(());
+        }
     }
+    Err(PortError::new("ledger", "write_control", ErrorKind::Unavailable)
+        .with_source("the pause kept changing under this write"))
 }
 
 /// The row's version (0 if there is none) and its pause. A value that does not decode counts as
@@ -126,3 +131,6 @@ async fn load(control: &dyn Control, scope: Scope) -> Result<(u64, Option<Pause>
     let row = control.load_control(scope.row()).await?;
     Ok(row.map_or((0, None), |row| (row.version, serde_json::from_str(&row.value).ok())))
 }
+
+#[cfg(test)]
+mod tests;
