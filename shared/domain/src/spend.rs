@@ -35,7 +35,7 @@ pub async fn reserve(ports: Ports<'_>, tokens: u64) -> Result<bool, PortError> {
         }
         let next = ControlRow {
             name: name.clone(),
-            version: row.map_or(1, |row| row.version + 1),
+            version: row.map_or(1, |row| row.version.saturating_add(1)),
             value: serde_json::to_string(&Spent { tokens: total }).unwrap_or_default(),
         };
         if ports.ledger.write_control(&next).await? {
@@ -45,3 +45,6 @@ pub async fn reserve(ports: Ports<'_>, tokens: u64) -> Result<bool, PortError> {
     Err(PortError::new("ledger", "write_control", ErrorKind::Unavailable)
         .with_source("the day's spend kept changing under this write"))
 }
+
+#[cfg(test)]
+mod tests;
