@@ -74,11 +74,30 @@ FROM read_json(
     }
 );
 
--- One row per item of a stored batch or crawl. Parts that no manifest names do not count.
+-- One row per item of a stored batch or crawl. Parts that no manifest names do not count; one that
+-- a manifest names and that is missing or changed is an error.
 CREATE OR REPLACE VIEW items AS
-WITH counted AS (
-    SELECT kind, job_id, dt, ref, stored_at, unnest(parts)."key" AS part
+WITH named AS (
+    SELECT kind, job_id, dt, ref, stored_at, unnest(parts) AS named_part
     FROM manifests
+),
+files AS (
+    SELECT
+        regexp_extract(
+            replace(filename, '\', '/'),
+            'kind=[^/]+/dt=[^/]+/[^/]+/[^/]+$'
+        ) AS part,
+        sha256(content) AS sha256
+    FROM read_blob(getvariable('results_root') || '/kind=*/dt=*/*/*.ndjson.gz')
+),
+counted AS (
+    SELECT kind, job_id, dt, ref, stored_at, named_part."key" AS part
+    FROM named
+    LEFT JOIN files ON files.part = named_part."key"
+    WHERE CASE
+        WHEN files.sha256 IS NOT DISTINCT FROM named_part.sha256 THEN true
+        ELSE error('missing or damaged: ' || named_part."key")
+    END
 ),
 lines AS (
     SELECT
