@@ -93,5 +93,5 @@ fn docs() -> Result<()> {
             .args(["settings", "--markdown"]),
     )?;
     std::fs::write(command::root().join("docs/configuration.md"), page)?;
-    Ok(())
+    traps::write(&tidy::files(&command::root())?)
 }

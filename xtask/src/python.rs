@@ -1,4 +1,4 @@
-//! The tests that other people's programs judge: the platform's official client and DuckDB.
+//! The tests that other people's programs judge: the platform's official client and `DuckDB`.
 
 use std::path::PathBuf;
 

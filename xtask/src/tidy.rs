@@ -167,7 +167,7 @@ fn shown(file: &Path) -> String {
 }
 
 /// All files of the repository.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
