@@ -1,56 +1,184 @@
 //! From sources to settings.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
-use std::time::Duration;
 
 use domain::envelope::EnvelopeFormat;
+use domain::envelope::pointer::{Pointer, PointerList};
 use domain::limits::Limits;
+use domain::signature::dimension::{BodyForm, HeaderName};
 use domain::signature::preset::Preset;
+use domain::signature::scheme::{PresetConfig, Scheme, SchemeConfig};
+use domain::signature::secret::Secret;
+use serde::Deserialize as _;
 
-use crate::secret_text::SecretText;
+use crate::form::Form;
+use crate::problem::{Problem, Problems};
+use crate::reader::Reader;
+use crate::relations;
 use crate::settings::{Pacing, Receiver, Settings};
 use crate::source::Sources;
-
-/// All problems of all settings.
-#[derive(Debug, thiserror::Error)]
-#[error("settings are wrong")]
-pub struct Problems {}
 
 /// Reads and checks all settings.
 ///
 /// # Errors
 /// All problems together.
 pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
-    let flag = |name: &str| {
-        let given = sources.flags.iter().rev().find(|given| given.name == name);
-        given.map(|given| given.value.clone())
+    let mut reader = Reader::new(sources);
+    let read = &mut reader;
+    // In place of a wrong one, so that the rest is checked as well.
+    let scheme = match scheme(read) {
+        Some(scheme) => scheme,
+        None => Preset::Geonode.scheme().map_err(|error| {
+            let name = "signing.preset".to_owned();
+            Problems(vec![Problem { name, origin: None, text: error.to_string() }])
+        })?,
     };
-    Ok(Settings {
-        data_dir: PathBuf::from(flag("data_dir").unwrap_or_else(|| "gleaner-data".to_owned())),
-        api_url: flag("api_url").unwrap_or_else(|| "https://scraper.geonode.io".to_owned()),
-        api_key: (sources.environment)("GLEANER_API_KEY").map(SecretText::new),
-        api_key_file: flag("api_key_file").map(PathBuf::from),
-        api_answer_bytes: 64 * 1_024 * 1_024,
-        api_connect_timeout: Duration::from_secs(5),
-        pacing: Pacing { start: 4, ceiling: 16, spacing: Duration::from_millis(250) },
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8_787)),
-        webhook_path: "/webhook".to_owned(),
-        public_url: None,
-        workers: 32,
-        tick: Duration::from_secs(15),
-        tick_rows: 1_000,
-        receiver: Receiver {
-            connections: 1_024,
-            body_bytes: 32 * 1_024 * 1_024,
-            bodies_bytes: 128 * 1_024 * 1_024,
-            head_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(20),
+    let envelope = envelope(read);
+    let mut settings = Settings {
+        data_dir: read.path("data_dir").unwrap_or_default(),
+        api_url: read.url("api_url").unwrap_or_default(),
+        api_key: read.secret("api_key", |_| true),
+        api_key_file: read.path("api_key_file"),
+        api_answer_bytes: read.bytes("api_answer_bytes"),
+        api_connect_timeout: read.duration("api_connect_timeout"),
+        pacing: Pacing {
+            start: read.count("pace.start"),
+            ceiling: read.count("pace.ceiling"),
+            spacing: read.duration("pace.spacing"),
         },
-        scheme: Preset::Geonode.scheme().map_err(|_| Problems {})?,
-        envelope: EnvelopeFormat::default(),
-        secrets_file: None,
-        secret_values: Vec::new(),
-        limits: Limits::default(),
+        listen: read
+            .read("listen", |_, raw| raw.address())
+            .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+        webhook_path: read.read("webhook_path", |_, raw| raw.http_path()).unwrap_or_default(),
+        public_url: read.url("public_url"),
+        workers: read.count("workers"),
+        task_hold: read.duration("task_hold"),
+        tick: read.duration("tick"),
+        tick_rows: read.count("tick_rows"),
+        receiver: Receiver {
+            connections: usize::try_from(read.count("receiver.connections")).unwrap_or_default(),
+            body_bytes: read.bytes("receiver.body_bytes"),
+            bodies_bytes: read.bytes("receiver.bodies_bytes"),
+            head_timeout: read.duration("receiver.head_timeout"),
+            body_timeout: read.duration("receiver.body_timeout"),
+        },
+        scheme,
+        envelope: envelope.unwrap_or_default(),
+        secrets_file_given: read.path("secrets_file"),
+        secret_values: ["webhook_secret", "webhook_secret_previous"]
+            .into_iter()
+            .filter_map(|name| {
+                let is_usable = |text: &str| Secret::parse_stored(text).is_ok();
+                Some((name, read.secret(name, is_usable)?))
+            })
+            .collect(),
+        limits: limits(read),
+        in_force: Vec::new(),
+    };
+    relations::check(read, &settings);
+    settings.in_force = reader.finish()?;
+    Ok(settings)
+}
+
+fn limits(read: &mut Reader) -> Limits {
+    Limits {
+        enqueue_grace: read.duration("limits.enqueue_grace"),
+        sweep_spacing: read.duration("limits.sweep_spacing"),
+        sweep_spacing_cap: read.duration("limits.sweep_spacing_cap"),
+        sweeps_max: read.count("limits.sweeps_max"),
+        announce_grace: read.duration("limits.announce_grace"),
+        missing_looks_max: read.count("limits.missing_looks_max"),
+        missing_pause: read.duration("limits.missing_pause"),
+        settle_grace: read.duration("limits.settle_grace"),
+        max_age: read.duration("limits.max_age"),
+        resubmits_max: read.count("limits.resubmits_max"),
+        backoff_base: read.duration("limits.backoff_base"),
+        backoff_cap: read.duration("limits.backoff_cap"),
+        retry_after_clamp: read.duration("limits.retry_after_clamp"),
+        post_begin: read.duration("limits.post_begin"),
+        post_timeout: read.duration("limits.post_timeout"),
+        call_timeout: read.duration("limits.call_timeout"),
+        page_timeout: read.duration("limits.page_timeout"),
+        adoption_margin: read.duration("limits.adoption_margin"),
+        ambiguous_after: read.duration("limits.ambiguous_after"),
+        posts_max: read.count("limits.posts_max"),
+        account_pause: read.duration("limits.account_pause"),
+        run_claim: read.duration("limits.run_claim"),
+        retention: read.duration("limits.retention"),
+        receive_deadline: read.duration("limits.receive_deadline"),
+        secret_cooldown: read.duration("limits.secret_cooldown"),
+        secret_max_age: read.duration("limits.secret_max_age"),
+        spend_per_day: read.optional_count("limits.spend_per_day"),
+    }
+}
+
+/// The signature scheme; `None` when something about it is wrong.
+fn scheme(read: &mut Reader) -> Option<Scheme> {
+    let preset = read.word("signing.preset");
+    let headers = read.read("signing.headers", |_, raw| {
+        let names = raw.list()?;
+        names.iter().map(|name| HeaderName::parse(name).ok()).collect::<Option<Vec<_>>>()
+    });
+    let body = read.word("signing.body").map(|word| match word.as_str() {
+        "inflated" => BodyForm::Inflated,
+        _ => BodyForm::AsReceived,
+    });
+    let tolerance = read.read("signing.tolerance", |form, raw| match form {
+        Form::Duration { min, max } => {
+            raw.duration(min, max).filter(|tolerance| tolerance.subsec_nanos() == 0)
+        }
+        _ => None,
+    });
+    let custom = read.read("signing.scheme", |_, raw| SchemeConfig::deserialize(raw.toml()?).ok());
+    let origin = read.origin("signing.scheme");
+    if origin.is_some() {
+        let others = ["signing.preset", "signing.headers", "signing.body", "signing.tolerance"];
+        for name in others {
+            if let Some(other) = read.origin(name) {
+                let text = "`signing.scheme` is set, which says all of this; remove one of them";
+                read.problem(name, Some(other), text.to_owned());
+            }
+        }
+        let built = Scheme::try_from(custom?);
+        return built
+            .map_err(|error| read.problem("signing.scheme", origin, error.to_string()))
+            .ok();
+    }
+    let tolerance_secs = tolerance.map(|tolerance| u32::try_from(tolerance.as_secs()));
+    let config = SchemeConfig::Preset(PresetConfig {
+        name: Preset::ALL.into_iter().find(|known| Some(known.name()) == preset.as_deref())?,
+        headers,
+        body,
+        tolerance_secs: tolerance_secs.and_then(Result::ok),
+    });
+    Scheme::try_from(config)
+        .map_err(|error| {
+            let text = format!("the preset does not go with the other `signing` settings: {error}");
+            let origin = read.origin("signing.preset");
+            read.problem("signing.preset", origin, text);
+        })
+        .ok()
+}
+
+/// Where the ids are; `None` when something about it is wrong.
+fn envelope(read: &mut Reader) -> Option<EnvelopeFormat> {
+    let mut pointers = |name| {
+        read.read(name, |_, raw| {
+            let texts = raw.list()?;
+            let pointers = texts.iter().map(|text| Pointer::parse(text).ok());
+            PointerList::new(pointers.collect::<Option<_>>()?).ok()
+        })
+    };
+    let job_id = pointers("envelope.job_id");
+    let event = pointers("envelope.event");
+    let delivery_id = pointers("envelope.delivery_id");
+    let webhook_id = pointers("envelope.webhook_id");
+    let events = read.read("envelope.events", |_, raw| raw.events());
+    Some(EnvelopeFormat {
+        job_id: job_id?,
+        event: event?,
+        delivery_id: delivery_id?,
+        webhook_id: webhook_id?,
+        events: events?,
     })
 }

@@ -8,6 +8,7 @@ use domain::envelope::EnvelopeFormat;
 use domain::limits::Limits;
 use domain::signature::scheme::Scheme;
 
+use crate::reader::InForce;
 use crate::secret_text::SecretText;
 
 /// Everything that an operator may set. `Debug` shows no secret.
@@ -35,6 +36,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Tasks worked at once.
     pub workers: u32,
+    /// How long a task is hidden while it is worked.
+    pub task_hold: Duration,
     /// Pause between two ticks.
     pub tick: Duration,
     /// Rows per tick.
@@ -45,12 +48,14 @@ pub struct Settings {
     pub scheme: Scheme,
     /// Where the ids are in a delivery.
     pub envelope: EnvelopeFormat,
-    /// The file of signing secrets; `None` is `secrets.json` in the data folder.
-    pub secrets_file: Option<PathBuf>,
-    /// Signing secrets given as values, with the name of what gave each.
-    pub secret_values: Vec<(String, SecretText)>,
+    /// The file of signing secrets, if one is named.
+    pub secrets_file_given: Option<PathBuf>,
+    /// Signing secrets given as values, with the setting that gives each.
+    pub secret_values: Vec<(&'static str, SecretText)>,
     /// The bounds of the pipeline.
     pub limits: Limits,
+    /// Each setting with its value as it may be shown, and where it came from.
+    pub in_force: Vec<InForce>,
 }
 
 /// Bounds of the receiver.
@@ -90,8 +95,8 @@ impl Settings {
         self.data_dir.join("results")
     }
 
-    /// The file of the signing secrets.
+    /// The file of the signing secrets: the one that is named, or the data folder's.
     pub fn secrets_file(&self) -> PathBuf {
-        self.secrets_file.clone().unwrap_or_else(|| self.data_dir.join("secrets.json"))
+        self.secrets_file_given.clone().unwrap_or_else(|| self.data_dir.join("secrets.json"))
     }
 }

@@ -1,0 +1,52 @@
+//! The reference page of all settings.
+
+use std::fmt::Write as _;
+
+use crate::table::{Default, OTHER_VARIABLES, Setting, table};
+
+/// What stands above the settings.
+const HEAD: &str = include_str!("configuration.md");
+
+/// The headings of the groups, with what each is about.
+const GROUPS: [(&str, &str); 6] = [
+    ("", "Places, platform and server"),
+    ("pace", "Pace of submissions"),
+    ("receiver", "Bounds of the receiver"),
+    ("signing", "Signatures"),
+    ("envelope", "What is read of a delivery"),
+    ("limits", "Bounds of the pipeline"),
+];
+
+/// The page as `docs/configuration.md` holds it.
+pub fn markdown() -> String {
+    let mut page = HEAD.to_owned();
+    for (group, heading) in GROUPS {
+        // Writing to a text does not fail.
+        let _ = write!(page, "\n## {heading}\n");
+        for setting in table().filter(|setting| setting.group() == group) {
+            page.push_str(&section(setting));
+        }
+    }
+    page.push_str("\n## Other variables\n\n");
+    for (name, meaning) in OTHER_VARIABLES {
+        let _ = writeln!(page, "- `{name}`: {meaning}.");
+    }
+    page
+}
+
+fn section(setting: &Setting) -> String {
+    let default = match setting.default {
+        Default::Value(text) => format!("`{text}`"),
+        Default::None(text) => text.to_owned(),
+    };
+    let file = if setting.is_secret() { " Secret: from the environment alone." } else { "" };
+    format!(
+        "\n### `{}`\n\n{} {}{file}\n\n- Variable: `{}`\n- Value: {}\n- Default: {default}\n- If wrong: {}\n",
+        setting.name,
+        setting.meaning,
+        format_args!("Read by {}.", setting.read_by),
+        setting.variable(),
+        setting.form,
+        setting.if_wrong,
+    )
+}
