@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::commands::settings_flags::SettingsFlags;
@@ -34,6 +34,20 @@ enum Verb {
     Demo(commands::demo::Demo),
     /// Run the platform's simulator.
     Simulate(commands::simulate::Simulate),
+    /// Submit URLs, from arguments, a file or standard input.
+    Submit(commands::submit::Submit),
+    /// Extract one URL at once, and print the result; recorded nowhere.
+    Extract(commands::extract::Extract),
+    /// Wait for jobs, and store their results.
+    Poll(commands::poll::Poll),
+    /// List stored results, print one, or tell where it lies.
+    Results(commands::results::Results),
+    /// List jobs, show one, count them, or try one again.
+    Jobs(commands::jobs::Jobs),
+    /// Print a script that completes the command line.
+    Completions(commands::completions::Completions),
+    /// Print the exit codes and what they say.
+    ExitCodes(commands::completions::ExitCodes),
 }
 
 /// Runs the command line and returns the exit code.
@@ -68,6 +82,13 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
         match arguments.verb {
             Verb::Demo(demo) => demo.run(output).await,
             Verb::Simulate(simulate) => simulate.run(output).await,
+            Verb::Submit(submit) => submit.run(output, &arguments.settings.load()?).await,
+            Verb::Extract(extract) => extract.run(output, &arguments.settings.load()?).await,
+            Verb::Poll(poll) => poll.run(output, &arguments.settings.load()?).await,
+            Verb::Results(results) => results.run(output, &arguments.settings.load()?).await,
+            Verb::Jobs(jobs) => jobs.run(output, &arguments.settings.load()?).await,
+            Verb::Completions(completions) => completions.run(Arguments::command()),
+            Verb::ExitCodes(exit_codes) => exit_codes.run(output),
         }
     })
 }

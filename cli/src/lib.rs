@@ -9,6 +9,7 @@ mod commands;
 pub mod demo;
 pub mod error;
 pub mod exit;
+mod input;
 mod logging;
 mod output;
 pub mod pipeline;

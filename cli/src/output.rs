@@ -38,20 +38,40 @@ impl Output {
     /// # Errors
     /// As [`Output::print`].
     pub(crate) fn line(self, line: &str) -> Result<(), CliError> {
-        let mut out = io::stdout().lock();
-        let written = writeln!(out, "{line}").and_then(|()| out.flush());
-        match written {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => {
-                Err(CliError::new(Exit::System, "cannot write to standard output").because(error))
-            }
+        write(format!("{line}\n").as_bytes()).map(drop)
+    }
+}
+
+/// Whether somebody still reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// As far as is known.
+    Listening,
+    /// The other end of the pipe is closed: more data would be in vain.
+    Gone,
+}
+
+/// Writes data as it is, and says whether more of it is wanted.
+///
+/// # Errors
+/// When standard output cannot be written; a reader that has gone away is no error.
+pub(crate) fn write(bytes: &[u8]) -> Result<Reader, CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Reader::Listening),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => {
+            Err(CliError::new(Exit::System, "cannot write to standard output").because(error))
         }
     }
 }
 
+/// Says something to a person, beside the data. A closed standard error is nobody's trouble.
+pub(crate) fn note(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
 /// Prints an error for a person.
-#[expect(clippy::print_stderr, reason = "this is where errors are printed")]
 pub(crate) fn print_error(error: &CliError) {
-    eprintln!("{}", error.render());
+    note(&error.render());
 }

@@ -7,6 +7,7 @@ use domain::ports::{ApiError, ApiErrorKind, PortError};
 use domain::submit::{Deferral, Submitted, submit};
 use domain::time::{Timestamp, between};
 use futures_util::StreamExt as _;
+use tokio::sync::watch;
 
 use crate::pipeline::Pipeline;
 
@@ -48,6 +49,30 @@ pub(crate) struct Manner {
     pub(crate) when_blocked: WhenBlocked,
 }
 
+/// Asks a call that submits to begin nothing more. What was begun is finished, since a POST that
+/// is cut off may have been paid for.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    signal: watch::Sender<bool>,
+}
+
+impl Stop {
+    /// Asks.
+    pub(crate) fn stop(&self) {
+        self.signal.send_replace(true);
+    }
+
+    /// Whether somebody asked.
+    pub(crate) fn is_set(&self) -> bool {
+        *self.signal.borrow()
+    }
+
+    async fn asked(&self) {
+        // The sender lives as long as `self`, so this ends with the signal only.
+        let _ = self.signal.subscribe().wait_for(|stop| *stop).await;
+    }
+}
+
 /// Submits all, calling `told` with each outcome as it becomes known.
 ///
 /// Those whose answer was lost are looked for last, so that nobody waits for them.
@@ -57,38 +82,21 @@ pub(crate) async fn submit_all(
     manner: Manner,
     told: &(dyn Fn(&Submission, &Ended) + Sync),
 ) {
-    let all: Vec<_> = submissions.iter().collect();
-    if let Some(unanswered) = round(pipeline, all, manner, Patience::UntilUnanswered, told).await {
-        round(pipeline, unanswered, manner, Patience::UntilKnown, told).await;
-    }
+    submit_until(pipeline, submissions, manner, &Stop::default(), told).await;
 }
 
-/// Tries each submission; returns those whose answer was lost, or `None` when the account is in
-/// the way.
-async fn round<'a>(
+/// Submits all, until somebody asks to stop, the account is in the way, or the deadline passes.
+/// Nothing is told of those that were not begun.
+pub(crate) async fn submit_until(
     pipeline: &Pipeline,
-    submissions: Vec<&'a Submission>,
+    submissions: &[Submission],
     manner: Manner,
-    patience: Patience,
+    stop: &Stop,
     told: &(dyn Fn(&Submission, &Ended) + Sync),
-) -> Option<Vec<&'a Submission>> {
-    let one = |submission| async move {
-        (submission, tries(pipeline, submission, manner, patience).await)
-    };
-    let mut ends = futures_util::stream::iter(submissions.into_iter().map(one))
-        .buffer_unordered(manner.at_once.max(1));
-    let mut unanswered = Vec::new();
-    while let Some((submission, ended)) = ends.next().await {
-        let Some(ended) = ended else {
-            unanswered.push(submission);
-            continue;
-        };
-        told(submission, &ended);
-        if matches!(ended, Ended::Blocked(_)) {
-            return None;
-        }
-    }
-    Some(unanswered)
+) {
+    let call = Call { pipeline, manner, stop, told };
+    let unanswered = call.round(submissions.iter().collect(), Patience::UntilUnanswered).await;
+    call.round(unanswered, Patience::UntilKnown).await;
 }
 
 /// How long a submission is tried.
@@ -100,53 +108,106 @@ enum Patience {
     UntilKnown,
 }
 
-/// Tries until the outcome is known; `None` when an answer was lost and that ends the patience.
-async fn tries(
-    pipeline: &Pipeline,
-    submission: &Submission,
+/// How trying a submission ended.
+enum Tried {
+    /// For this call.
+    Ended(Ended),
+    /// An answer was lost, and that ends the patience.
+    Unanswered,
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+/// One call that submits.
+struct Call<'a> {
+    pipeline: &'a Pipeline,
     manner: Manner,
-    patience: Patience,
-) -> Option<Ended> {
-    let mut failures = 0;
-    loop {
-        let submitted = match submit(pipeline.ports(), submission).await {
-            Ok(submitted) => submitted,
-            Err(error) => {
-                failures += 1;
-                if failures >= FAILURES_MAX || !error.is_transient() {
-                    return Some(Ended::Failed(error));
+    stop: &'a Stop,
+    told: &'a (dyn Fn(&Submission, &Ended) + Sync),
+}
+
+impl Call<'_> {
+    /// Tries each submission; returns those whose answer was lost.
+    async fn round<'s>(
+        &self,
+        submissions: Vec<&'s Submission>,
+        patience: Patience,
+    ) -> Vec<&'s Submission> {
+        let one = |submission| async move { (submission, self.tries(submission, patience).await) };
+        let mut ends = futures_util::stream::iter(submissions.into_iter().map(one))
+            .buffer_unordered(self.manner.at_once.max(1));
+        let mut unanswered = Vec::new();
+        while let Some((submission, tried)) = ends.next().await {
+            match tried {
+                Tried::Ended(ended) => {
+                    (self.told)(submission, &ended);
+                    // Where one has to wait beyond the deadline or cannot pay, so do the others.
+                    if matches!(ended, Ended::Blocked(_) | Ended::GivenUp(_)) {
+                        self.stop.stop();
+                    }
                 }
-                pipeline.clock.sleep(pipeline.limits.backoff_base).await;
-                continue;
+                Tried::Unanswered => unanswered.push(submission),
+                Tried::Stopped => {}
             }
-        };
-        failures = 0;
-        let now = pipeline.clock.now();
-        let wait = match &submitted {
-            Submitted::Accepted { .. } | Submitted::Refused(_) | Submitted::Ambiguous => {
-                return Some(Ended::Known(submitted));
-            }
-            Submitted::Unanswered { .. } if patience == Patience::UntilUnanswered => return None,
-            Submitted::Unanswered { look_at } => {
-                between(now, *look_at).max(pipeline.limits.backoff_base)
-            }
-            Submitted::Deferred { because: Deferral::Api(error), .. }
-                if manner.when_blocked == WhenBlocked::Stop && blocks(error) =>
-            {
-                return Some(Ended::Blocked(error.clone()));
-            }
-            Submitted::Deferred { wait, .. } => *wait,
-        };
-        let left = between(now, manner.deadline);
-        if left.is_zero() {
-            return Some(Ended::GivenUp(submitted));
         }
-        pipeline.clock.sleep(wait.min(WAIT_MAX).min(left)).await;
+        unanswered
+    }
+
+    /// Tries until the outcome is known.
+    async fn tries(&self, submission: &Submission, patience: Patience) -> Tried {
+        let Self { pipeline, manner, stop, .. } = self;
+        let mut failures = 0;
+        while !stop.is_set() {
+            let submitted = match submit(pipeline.ports(), submission).await {
+                Ok(submitted) => submitted,
+                Err(error) => {
+                    failures += 1;
+                    if failures >= FAILURES_MAX || !error.is_transient() {
+                        return Tried::Ended(Ended::Failed(error));
+                    }
+                    self.sleep(pipeline.limits.backoff_base).await;
+                    continue;
+                }
+            };
+            failures = 0;
+            let now = pipeline.clock.now();
+            let wait = match &submitted {
+                Submitted::Accepted { .. } | Submitted::Refused(_) | Submitted::Ambiguous => {
+                    return Tried::Ended(Ended::Known(submitted));
+                }
+                Submitted::Unanswered { .. } if patience == Patience::UntilUnanswered => {
+                    return Tried::Unanswered;
+                }
+                Submitted::Unanswered { look_at } => {
+                    between(now, *look_at).max(pipeline.limits.backoff_base)
+                }
+                Submitted::Deferred { because: Deferral::Api(error), .. }
+                    if manner.when_blocked == WhenBlocked::Stop && blocks(error) =>
+                {
+                    return Tried::Ended(Ended::Blocked(error.clone()));
+                }
+                Submitted::Deferred { wait, .. } => *wait,
+            };
+            let left = between(now, manner.deadline);
+            if left.is_zero() {
+                return Tried::Ended(Ended::GivenUp(submitted));
+            }
+            self.sleep(wait.min(WAIT_MAX).min(left)).await;
+        }
+        Tried::Stopped
+    }
+
+    async fn sleep(&self, wait: Duration) {
+        tokio::select! {
+            biased;
+            () = self.stop.asked() => {}
+            () = self.pipeline.clock.sleep(wait) => {}
+        }
     }
 }
 
 /// Whether the platform says that waiting does not help.
-fn blocks(error: &ApiError) -> bool {
+pub(crate) fn blocks(error: &ApiError) -> bool {
     match error.kind {
         ApiErrorKind::Denied | ApiErrorKind::PaymentRequired => true,
         ApiErrorKind::Throttled => error.retryable == Some(false),

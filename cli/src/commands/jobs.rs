@@ -1,0 +1,230 @@
+//! `gleaner jobs`: what the ledger says of jobs, and the operator's redrive.
+
+mod find;
+mod redrive;
+mod show;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use clap::{Args, Subcommand, ValueEnum};
+use domain::entry::{Entry, State, StateName};
+use domain::job::{JobId, Kind};
+use domain::ports::{EntryFilter, Inspection as _};
+use domain::time::Timestamp;
+use serde::Serialize;
+use settings::Settings;
+
+pub(crate) use find::{find, find_all};
+
+use crate::backend::Local;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{Output, note};
+
+/// Rows read at once.
+const PAGE: u32 = 500;
+
+/// List jobs, show one, count them, or try one again.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Jobs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show one job with its history.
+    Show(One),
+    /// Count jobs by state and submissions by outcome.
+    Counts,
+    /// Try a dead job again, with a fresh budget: exactly this one, noted in its history.
+    Redrive(One),
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Jobs in this state only.
+    #[arg(long, value_enum)]
+    state: Option<StateFlag>,
+    /// Jobs of this kind only.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+    /// Most rows.
+    #[arg(
+        long, default_value_t = 100, value_name = "ROWS",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    limit: u32,
+}
+
+#[derive(Debug, Args)]
+struct One {
+    /// The job's id.
+    #[arg(value_name = "ID")]
+    id: JobId,
+    /// The job's kind, where one id is known under several.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+}
+
+/// A state on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StateFlag {
+    Expected,
+    Received,
+    Resubmitting,
+    Stored,
+    Superseded,
+    Dead,
+}
+
+impl StateFlag {
+    const fn name(self) -> StateName {
+        match self {
+            Self::Expected => StateName::Expected,
+            Self::Received => StateName::Received,
+            Self::Resubmitting => StateName::Resubmitting,
+            Self::Stored => StateName::Stored,
+            Self::Superseded => StateName::Superseded,
+            Self::Dead => StateName::Dead,
+        }
+    }
+}
+
+impl Jobs {
+    pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+        let local = Local::open_existing(settings)?;
+        match self.action {
+            None => self.list.run(&local, output).await,
+            Some(Action::Counts) => counts(&local, output).await,
+            Some(Action::Show(one)) => {
+                let entry = find(&local.store, &one.id, one.kind).await?;
+                output.print(&show::Shown::new(entry))?;
+                Ok(Exit::Ok)
+            }
+            Some(Action::Redrive(one)) => {
+                let entry = find(&local.store, &one.id, one.kind).await?;
+                redrive::redrive(&local, entry, output).await
+            }
+        }
+    }
+}
+
+impl List {
+    async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
+        let filter = EntryFilter { state: self.state.map(StateFlag::name), kind: self.kind };
+        let (mut left, mut cursor) = (self.limit, None);
+        loop {
+            let page = local.store.list_entries(&filter, cursor.as_ref(), PAGE.min(left)).await?;
+            for entry in &page.items {
+                output.print(&Row::of(entry))?;
+                left = left.saturating_sub(1);
+            }
+            if page.unreadable > 0 {
+                note(&format!("note: {} rows of the ledger do not decode", page.unreadable));
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(Exit::Ok);
+            }
+            if left == 0 {
+                note("note: there are more; raise --limit, or name --state and --kind");
+                return Ok(Exit::Ok);
+            }
+        }
+    }
+}
+
+/// One row of the list.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    version: u32,
+    r#type: &'static str,
+    kind: Kind,
+    job_id: &'a JobId,
+    state: StateName,
+    /// Why it is dead.
+    reason: Option<&'static str>,
+    #[serde(rename = "ref")]
+    reference: Option<&'a str>,
+    first_seen: Timestamp,
+    due_at: Option<Timestamp>,
+    /// Key of the result, relative to the results folder.
+    result: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        Self {
+            version: 1,
+            r#type: "job",
+            kind: entry.key.kind,
+            job_id: &entry.key.job_id,
+            state: entry.state.name(),
+            reason: reason(&entry.state),
+            reference: entry.link.as_ref().and_then(|link| link.reference.as_deref()),
+            first_seen: entry.first_seen,
+            due_at: entry.due_at,
+            result: result_key(&entry.state),
+        }
+    }
+}
+
+/// Why a dead entry is dead.
+pub(crate) fn reason(state: &State) -> Option<&'static str> {
+    match state {
+        State::Dead { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    }
+}
+
+/// Key of the result that an entry has.
+pub(crate) fn result_key(state: &State) -> Option<&str> {
+    match state {
+        State::Stored { result } | State::Dead { result: Some(result), .. } => Some(&result.key),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, job_id, state, first_seen, .. } = self;
+        let reason = self.reason.map(|reason| format!("({reason})")).unwrap_or_default();
+        let reference = self.reference.unwrap_or("-");
+        write!(out, "{kind}\t{job_id}\t{state}{reason}\t{reference}\t{first_seen:.0}")
+    }
+}
+
+/// The ledger's counts.
+#[derive(Debug, Serialize)]
+struct Counts {
+    version: u32,
+    r#type: &'static str,
+    jobs: BTreeMap<String, u64>,
+    submissions: BTreeMap<String, u64>,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("jobs")?;
+        for (state, count) in &self.jobs {
+            write!(out, "\n  {state:<24} {count:>9}")?;
+        }
+        out.write_str("\nsubmissions")?;
+        for (state, count) in &self.submissions {
+            write!(out, "\n  {state:<24} {count:>9}")?;
+        }
+        Ok(())
+    }
+}
+
+async fn counts(local: &Local, output: Output) -> Result<Exit, CliError> {
+    let jobs = local.store.count_entries().await?;
+    let submissions = local.store.count_intents().await?;
+    output.print(&Counts { version: 1, r#type: "counts", jobs, submissions })?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,71 @@
+//! `gleaner poll`: waiting for jobs without a public endpoint.
+
+mod one;
+mod report;
+mod rounds;
+
+use std::time::Duration;
+
+use clap::Args;
+use domain::job::{JobId, Kind};
+use domain::poll::Patience;
+use domain::time::after;
+use settings::Settings;
+
+use crate::backend::Backend;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::input::parse_duration;
+use crate::output::Output;
+
+/// Wait for jobs, and store their results.
+///
+/// With ids, each job is asked about until it is settled, with growing pauses and a hard deadline.
+/// Without ids, everything that the ledger has open is worked in rounds, through the job lists,
+/// until nothing is open or the deadline passes. Both work beside a running server.
+///
+/// Prints for each job: id, kind, outcome and last status. Ends with 0 when all are stored, 2 when
+/// one failed, was cancelled or given up, 3 when the deadline passed (the jobs are still owed), 4
+/// when an id is not known, and 75, 77 or 79 when quota, key or balance are in the way; of several,
+/// what concerns the account goes first, then 4, 2 and 3.
+#[derive(Debug, Args)]
+pub(crate) struct Poll {
+    /// Ids of jobs; none stands for everything open.
+    #[arg(value_name = "ID")]
+    ids: Vec<JobId>,
+    /// Kind of the jobs; without it the ledger is asked, and what it does not know is an extract
+    /// job.
+    #[arg(long, value_name = "KIND", requires = "ids")]
+    kind: Option<Kind>,
+    /// When to give up waiting.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
+    max_wait: Duration,
+    /// First pause between two looks, drawn at random up to this; doubles each time.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    base: Duration,
+    /// Longest pause between two looks.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    cap: Duration,
+    /// One round, for a timer: end with 0 although jobs are still open.
+    #[arg(long, conflicts_with = "ids")]
+    once: bool,
+}
+
+impl Poll {
+    pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+        if self.cap < self.base {
+            return Err(CliError::new(Exit::Usage, "`--cap` is shorter than `--base`")
+                .hint("the pauses grow from base to cap"));
+        }
+        let backend = Backend::open(settings)?;
+        let patience = Patience {
+            deadline: after(backend.pipeline.clock.now(), self.max_wait),
+            base: self.base,
+            cap: self.cap,
+        };
+        if self.ids.is_empty() {
+            return rounds::run(&backend, patience, self.once, output).await;
+        }
+        one::run(&backend, &self.ids, self.kind, patience, output).await
+    }
+}

@@ -1,0 +1,106 @@
+//! Waiting for jobs by their ids.
+
+use domain::entry::State;
+use domain::job::{JobId, JobKey, Kind};
+use domain::poll::{Patience, Polled, poll};
+use futures_util::StreamExt as _;
+
+use super::report::{Row, worst};
+use crate::backend::Backend;
+use crate::commands::jobs::find_all;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{Output, note};
+
+/// Jobs waited for at once.
+const AT_ONCE: usize = 16;
+/// Longest chain of resubmissions that is followed; a lineage has far fewer.
+const CHAIN_MAX: u32 = 32;
+
+/// Waits for each job and prints its row as soon as it is known.
+///
+/// # Errors
+/// Those of the ledger and the result store.
+pub(super) async fn run(
+    backend: &Backend,
+    ids: &[JobId],
+    kind: Option<Kind>,
+    patience: Patience,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let mut keys = Vec::new();
+    for id in ids {
+        let key = key_of(backend, id, kind).await?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let waits = keys.into_iter().map(|key| wait(backend, key, patience, output));
+    let mut waits = futures_util::stream::iter(waits).buffer_unordered(AT_ONCE);
+    let mut exits = Vec::new();
+    while let Some(exit) = waits.next().await {
+        exits.push(exit?);
+    }
+    let exit = worst(exits);
+    if let Some(hint) = hint(exit) {
+        note(hint);
+    }
+    Ok(exit)
+}
+
+/// The kind that the ledger knows the id under; an extract job if it knows none.
+async fn key_of(backend: &Backend, id: &JobId, kind: Option<Kind>) -> Result<JobKey, CliError> {
+    if let Some(kind) = kind {
+        return Ok(JobKey::new(kind, id.clone()));
+    }
+    let mut known = find_all(&backend.store, id, None).await?;
+    match (known.pop(), known.is_empty()) {
+        (Some(entry), true) => Ok(entry.key),
+        (None, _) => Ok(JobKey::new(Kind::Extract, id.clone())),
+        (Some(_), false) => {
+            Err(CliError::new(Exit::Usage, format!("several kinds of job have the id `{id}`"))
+                .hint("name one with --kind"))
+        }
+    }
+}
+
+/// Waits for a job, and for those that were submitted in its place.
+async fn wait(
+    backend: &Backend,
+    first: JobKey,
+    patience: Patience,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let mut key = first;
+    for _ in 0..CHAIN_MAX {
+        let polled = poll(backend.pipeline.ports(), &key, patience).await?;
+        let row = Row::of(&key, &polled);
+        output.print(&row)?;
+        let Polled::Settled(entry) = polled else { return Ok(row.exit) };
+        let State::Superseded { by } = entry.state else { return Ok(row.exit) };
+        key = JobKey::new(key.kind, by);
+    }
+    Ok(Exit::JobFailed)
+}
+
+/// What to do about an exit code.
+const fn hint(exit: Exit) -> Option<&'static str> {
+    match exit {
+        Exit::Timeout => Some(
+            "hint: the jobs are still owed; wait longer with --max-wait, or run `gleaner poll` later",
+        ),
+        Exit::NotFound => {
+            Some("hint: check the id and its --kind, and that the key's account owns the job")
+        }
+        Exit::Denied => Some("hint: check the API key (GLEANER_API_KEY)"),
+        Exit::PaymentRequired => {
+            Some("hint: add tokens to the account, then run the same command again")
+        }
+        Exit::TryAgain => Some("hint: the account's quota is used up; run the same command later"),
+        Exit::Unavailable => Some("hint: the platform did not answer; run the same command again"),
+        Exit::Data => {
+            Some("hint: this version does not understand the answer; is there a newer one?")
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! `gleaner results`: what is stored, and where.
+
+mod list;
+mod locate;
+mod show;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use domain::job::{JobId, Kind};
+use serde::Serialize;
+use settings::Settings;
+
+use crate::backend::Local;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// List stored results, print one, or tell where it lies.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the stored results, in the order of kind and date.
+    List(list::List),
+    /// Print a result: the object of an extract job, or one line per item of a batch or crawl.
+    Show(One),
+    /// Print the absolute path of a result's file, or of all files of a batch or crawl.
+    Path(One),
+}
+
+#[derive(Debug, Args)]
+struct One {
+    /// The job's id.
+    #[arg(value_name = "ID")]
+    id: JobId,
+    /// The job's kind, where one id is known under several.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+}
+
+/// One file.
+#[derive(Serialize)]
+struct Place<'a> {
+    version: u32,
+    r#type: &'static str,
+    kind: Kind,
+    job_id: &'a JobId,
+    /// Relative to the results folder.
+    key: &'a str,
+    path: PathBuf,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(out)
+    }
+}
+
+impl Results {
+    pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+        let local = Local::open_existing(settings)?;
+        match self.action {
+            Action::List(list) => list.run(&local, output).await,
+            Action::Show(one) => {
+                let located = locate::locate(&local, &one.id, one.kind).await?;
+                show::show(&local, &located).await
+            }
+            Action::Path(one) => {
+                let located = locate::locate(&local, &one.id, one.kind).await?;
+                path(&local, &located, output).await
+            }
+        }
+    }
+}
+
+async fn path(local: &Local, located: &locate::Located, output: Output) -> Result<Exit, CliError> {
+    let root = local.settings.results_dir();
+    let root = root.canonicalize().map_err(|error| {
+        CliError::new(Exit::System, format!("cannot find the folder `{}`", root.display()))
+            .because(error)
+    })?;
+    let mut keys = vec![located.key.clone()];
+    if located.kind != Kind::Extract {
+        keys.extend(show::manifest(local, located).await?.parts.into_iter().map(|part| part.key));
+    }
+    for key in &keys {
+        let path = root.join(key);
+        let (kind, job_id) = (located.kind, &located.job_id);
+        output.print(&Place { version: 1, r#type: "path", kind, job_id, key, path })?;
+    }
+    Ok(Exit::Ok)
+}

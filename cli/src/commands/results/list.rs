@@ -1,0 +1,140 @@
+//! The list of what is stored.
+
+use std::fmt;
+
+use clap::Args;
+use domain::job::{JobId, Kind};
+use domain::ports::Results as _;
+use domain::time::Date;
+use serde::Serialize;
+
+use super::locate::{EXTRACT, MANIFEST, PAGE};
+use crate::backend::Local;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{Output, note};
+
+/// List the stored results.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Results of this kind only.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+    /// Results of this date only: the UTC date on which the job was created.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    dt: Option<Date>,
+    /// Most rows.
+    #[arg(
+        long, default_value_t = 100, value_name = "ROWS",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    limit: u32,
+}
+
+/// One row.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Row<'a> {
+    version: u32,
+    r#type: &'static str,
+    kind: Kind,
+    dt: &'a str,
+    /// The job's id; null where the name is a hash of it.
+    job_id: Option<JobId>,
+    key: &'a str,
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let job_id = self.job_id.as_ref().map_or("-", JobId::as_str);
+        write!(out, "{}\t{}\t{job_id}\t{}", self.kind, self.dt, self.key)
+    }
+}
+
+impl List {
+    pub(super) async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
+        let mut left = self.limit;
+        let is_wanted = |kind: &Kind| self.kind.is_none_or(|wanted| wanted == *kind);
+        for kind in Kind::ALL.into_iter().filter(is_wanted) {
+            let prefix = match self.dt {
+                Some(dt) => format!("kind={kind}/dt={dt}/"),
+                None => format!("kind={kind}/"),
+            };
+            let mut after: Option<String> = None;
+            loop {
+                let keys = local.results.list(&prefix, after.as_deref(), PAGE).await?;
+                for row in keys.iter().filter_map(|key| row(kind, key)) {
+                    if left == 0 {
+                        note("note: there are more; raise --limit, or name --kind and --dt");
+                        return Ok(Exit::Ok);
+                    }
+                    output.print(&row)?;
+                    left -= 1;
+                }
+                after = keys.last().cloned();
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// The row of an object or manifest; `None` for parts, which belong to their manifest.
+fn row(kind: Kind, key: &str) -> Option<Row<'_>> {
+    let path = match kind {
+        Kind::Extract => key.strip_suffix(EXTRACT)?,
+        Kind::Batch | Kind::Crawl => key.strip_suffix(MANIFEST)?,
+    };
+    let (folder, name) = path.rsplit_once('/')?;
+    let (_, dt) = folder.rsplit_once("/dt=")?;
+    Some(Row { version: 1, r#type: "result", kind, dt, job_id: id_of(name), key })
+}
+
+/// The id that a name stands for: `_` and two hex digits are a byte, the rest is itself.
+fn id_of(name: &str) -> Option<JobId> {
+    let mut bytes = Vec::new();
+    let mut rest = name.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'_' {
+            let digits = [rest.next()?, rest.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    JobId::parse(&String::from_utf8(bytes).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::place::{extract_key, manifest_key, object_name, part_key};
+    use domain::time::utc_date;
+
+    use super::*;
+
+    /// WK-21: names are read back to the ids that they were made of.
+    #[test]
+    fn names_are_read_back() {
+        let uuid = "0b6e1f4a-9a3e-4f5c-8d2b-7c1a6e5d4f30";
+        for text in [uuid, "J1", "a_b", "a%2Fb", "_h", "...", "\"#~"] {
+            let id = JobId::parse(text).unwrap();
+            assert_eq!(id_of(&object_name(&id)), Some(id), "{text}");
+        }
+        let hashed = object_name(&JobId::parse(&"A".repeat(128)).unwrap());
+        assert_eq!(id_of(&hashed), None);
+    }
+
+    #[test]
+    fn parts_are_no_rows() {
+        let id = JobId::parse("J1").unwrap();
+        let dt = utc_date("2026-11-30T12:00:00Z".parse().unwrap());
+        let key = extract_key(&id, dt);
+        let found = row(Kind::Extract, &key).unwrap();
+        assert_eq!((found.dt, found.job_id), ("2026-11-30", Some(id.clone())));
+        let key = manifest_key(Kind::Batch, &id, dt);
+        assert_eq!(row(Kind::Batch, &key).unwrap().job_id, Some(id.clone()));
+        assert_eq!(row(Kind::Batch, &part_key(Kind::Batch, &id, dt, "r1", 1)), None);
+    }
+}

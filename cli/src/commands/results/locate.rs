@@ -1,0 +1,96 @@
+//! Where the result of a job lies.
+
+use domain::job::{JobId, Kind};
+use domain::place::object_name;
+use domain::ports::{PortError, Results as _};
+
+use crate::backend::Local;
+use crate::commands::jobs::{find_all, reason, result_key};
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Keys read at once.
+pub(super) const PAGE: u32 = 1_000;
+/// File name of a manifest.
+pub(super) const MANIFEST: &str = "/_manifest.json";
+/// How the key of an extract result ends.
+pub(super) const EXTRACT: &str = ".json.gz";
+
+/// A stored result.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Located {
+    /// The job's kind.
+    pub(super) kind: Kind,
+    /// The job's id.
+    pub(super) job_id: JobId,
+    /// Key of the object, or of the manifest.
+    pub(super) key: String,
+}
+
+/// Finds a result: through the ledger, or by its name where the ledger has forgotten the job.
+///
+/// # Errors
+/// When there is none, with what is known of the job.
+pub(super) async fn locate(
+    local: &Local,
+    id: &JobId,
+    kind: Option<Kind>,
+) -> Result<Located, CliError> {
+    let entries = find_all(&local.store, id, kind).await?;
+    let mut found = Vec::new();
+    for entry in &entries {
+        if let Some(key) = result_key(&entry.state) {
+            let key = key.to_owned();
+            found.push(Located { kind: entry.key.kind, job_id: id.clone(), key });
+        }
+    }
+    if entries.is_empty() {
+        found = search(local, id, kind).await?;
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some(located), true) => Ok(located),
+        (Some(_), false) => {
+            Err(CliError::new(Exit::Usage, format!("several kinds of job have the id `{id}`"))
+                .hint("name one with --kind"))
+        }
+        (None, _) => Err(match entries.first() {
+            None => CliError::new(Exit::NotFound, format!("there is no result of the job `{id}`"))
+                .hint("`gleaner results list` shows what is stored"),
+            Some(entry) if entry.state.is_terminal() => {
+                let state = entry.state.name();
+                let reason = reason(&entry.state).map(|why| format!(" ({why})"));
+                let reason = reason.unwrap_or_default();
+                CliError::new(Exit::JobFailed, format!("the job `{id}` is {state}{reason}"))
+                    .hint(format!("`gleaner jobs show {id}` tells more"))
+            }
+            Some(_) => CliError::new(Exit::NotFound, format!("the job `{id}` has no result yet"))
+                .hint(format!("`gleaner poll {id}` waits for it")),
+        }),
+    }
+}
+
+/// Walks the results; the name says whose an object is.
+async fn search(local: &Local, id: &JobId, kind: Option<Kind>) -> Result<Vec<Located>, PortError> {
+    let name = object_name(id);
+    let mut found = Vec::new();
+    for kind in Kind::ALL.into_iter().filter(|known| kind.is_none_or(|kind| kind == *known)) {
+        let ending = match kind {
+            Kind::Extract => format!("/{name}{EXTRACT}"),
+            Kind::Batch | Kind::Crawl => format!("/{name}{MANIFEST}"),
+        };
+        let prefix = format!("kind={kind}/");
+        let mut after: Option<String> = None;
+        loop {
+            let keys = local.results.list(&prefix, after.as_deref(), PAGE).await?;
+            if let Some(key) = keys.iter().find(|key| key.ends_with(&ending)) {
+                found.push(Located { kind, job_id: id.clone(), key: key.clone() });
+                break;
+            }
+            after = keys.last().cloned();
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}

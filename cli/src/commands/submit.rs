@@ -1,0 +1,272 @@
+//! `gleaner submit`: many URLs, each paid for once.
+
+mod plan;
+mod report;
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use domain::intent::{Intent, Submission};
+use domain::limits::{CRAWL_DEPTH_MAX, CRAWL_PAGES_MAX};
+use domain::ports::{ApiError, ApiErrorKind, Intents as _, PortError};
+use domain::submit::{Deferral, Submitted};
+use domain::time::after;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use settings::Settings;
+
+use self::plan::{Plan, Shape, plan};
+use self::report::{Row, Summary};
+use super::fetch_flags::FetchFlags;
+use crate::backend::{Backend, Local};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::input::{Line, Source, from_arguments, parse_duration, parse_name};
+use crate::output::{Output, note};
+use crate::submitting::{Ended, Manner, Stop, WhenBlocked, submit_until};
+
+/// Submissions tried at once; how many POSTs are in flight is for the pacing to say.
+const AT_ONCE: usize = 32;
+
+/// Submit URLs, from arguments, a file or standard input.
+///
+/// A submission is known by its run, its position in the list and what it asks for: running the
+/// same command again submits nothing twice and goes on where the last one stopped, also after a
+/// crash or a lost answer. Without --run the run is named after list and options, so that a list
+/// that has grown is another run, paid for anew: give a list that grows at its end a name.
+///
+/// Prints per submission: position, ref, job id and outcome. Ends with 75 when something is left
+/// over, with 2 when the platform refused something for good, and with 77 or 79 when the key or
+/// the balance is in the way; see `gleaner exit-codes`.
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    /// URLs; `-` alone reads them from standard input.
+    #[arg(value_name = "URL", required_unless_present = "file", conflicts_with = "file")]
+    urls: Vec<String>,
+    /// List of URLs, one per line, each optionally followed by a tab and a ref; `-` is standard
+    /// input.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Make batches of up to 1000 URLs instead of one job per URL.
+    #[arg(long, conflicts_with = "crawl")]
+    batch: bool,
+    /// Crawl from each URL.
+    #[arg(long)]
+    crawl: bool,
+    /// Levels of a crawl, 1 = the seed only.
+    #[arg(
+        long, requires = "crawl", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(CRAWL_DEPTH_MAX))
+    )]
+    depth: u32,
+    /// Most pages of each crawl.
+    #[arg(
+        long, requires = "crawl", default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(CRAWL_PAGES_MAX))
+    )]
+    limit: u32,
+    #[command(flatten)]
+    fetch: FetchFlags,
+    /// Name of the run; without it, one that follows from list and options.
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    run: Option<String>,
+    /// Your own id for the submission, if it is one alone.
+    #[arg(long = "ref", value_name = "REF", value_parser = parse_name)]
+    reference: Option<String>,
+    /// How long to go on when the platform makes us wait.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
+    max_wait: Duration,
+    /// Show what would be submitted and what it would cost; send nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Submit {
+    pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+        let plan = self.plan()?;
+        if plan.repeated > 0 {
+            note(&format!("note: {} URLs occur again and are submitted again", plan.repeated));
+        }
+        if self.dry_run {
+            return dry_run(&plan, output, settings).await;
+        }
+        let backend = Backend::open(settings)?;
+        if self.run.is_none() {
+            note(&format!("run {}", plan.run));
+        }
+        submit(&backend, &plan, self.max_wait, output).await
+    }
+
+    fn plan(&self) -> Result<Plan, CliError> {
+        let lines = self.lines()?;
+        let shape = match (self.batch, self.crawl) {
+            (true, _) => Shape::Batch,
+            (false, true) => Shape::Crawl { depth: self.depth, limit: self.limit },
+            (false, false) => Shape::Extract,
+        };
+        let reference = self.reference.as_deref();
+        plan(&lines, shape, &self.fetch.options(), self.run.clone(), reference)
+            .map_err(|error| CliError::new(Exit::Usage, error.to_string()))
+    }
+
+    fn lines(&self) -> Result<Vec<Line>, CliError> {
+        match (&self.file, self.urls.as_slice()) {
+            (Some(file), _) => Source::of(file.clone()).read(),
+            (None, [only]) if only == "-" => Source::Stdin.read(),
+            (None, urls) => from_arguments(urls).map_err(|text| {
+                CliError::new(Exit::Usage, text).hint("write it out, such as https://example.com/")
+            }),
+        }
+    }
+}
+
+/// Shows what a run would do. The ledger is read if there is one.
+async fn dry_run(plan: &Plan, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+    let ledger = if settings.ledger_file().exists() {
+        Some(Local::open_existing(settings)?.store)
+    } else {
+        None
+    };
+    let mut summary = Summary::new(&plan.run, plan.submissions.len(), true);
+    for submission in &plan.submissions {
+        let intent = match &ledger {
+            Some(ledger) => ledger.load_intent(&Intent::id_of(submission)).await?,
+            None => None,
+        };
+        let row = Row::planned(submission, intent.as_ref());
+        summary.count(&row);
+        output.print(&row)?;
+    }
+    finish(&summary, output)?;
+    Ok(Exit::Ok)
+}
+
+async fn submit(
+    backend: &Backend,
+    plan: &Plan,
+    max_wait: Duration,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let pipeline = &backend.pipeline;
+    let manner = Manner {
+        at_once: AT_ONCE,
+        deadline: after(pipeline.clock.now(), max_wait),
+        when_blocked: WhenBlocked::Stop,
+    };
+    let stop = Stop::default();
+    let telling = Telling::new(plan, output);
+    let told = |submission: &Submission, ended: &Ended| {
+        if telling.tell(submission, ended).is_err() {
+            stop.stop();
+        }
+    };
+    {
+        let submitting = submit_until(pipeline, &plan.submissions, manner, &stop, &told);
+        tokio::pin!(submitting);
+        tokio::select! {
+            () = &mut submitting => {}
+            () = super::interrupted() => {
+                note("stopping; what was begun is finished first");
+                stop.stop();
+                submitting.await;
+            }
+        }
+    }
+    telling.finish()
+}
+
+/// Prints outcomes as they become known, and remembers what the exit code follows from.
+struct Telling {
+    output: Output,
+    bar: ProgressBar,
+    told: Mutex<Told>,
+}
+
+struct Told {
+    summary: Summary,
+    trouble: Option<CliError>,
+}
+
+impl Telling {
+    fn new(plan: &Plan, output: Output) -> Self {
+        let total = plan.submissions.len();
+        let target = if std::io::stderr().is_terminal() && total > 1 {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let length = u64::try_from(total).unwrap_or(u64::MAX);
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if let Ok(style) = ProgressStyle::with_template("{elapsed:>5} {bar:30} {pos}/{len}") {
+            bar.set_style(style);
+        }
+        let summary = Summary::new(&plan.run, total, false);
+        Self { output, bar, told: Mutex::new(Told { summary, trouble: None }) }
+    }
+
+    /// Prints one outcome; fails when nothing more can be printed.
+    fn tell(&self, submission: &Submission, ended: &Ended) -> Result<(), ()> {
+        let row = Row::of(submission, ended);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.summary.count(&row);
+        if let Some(trouble) = trouble_of(ended) {
+            told.trouble.get_or_insert(trouble);
+        }
+        self.bar.inc(1);
+        self.bar.suspend(|| self.output.print(&row)).map_err(|error| {
+            told.trouble = Some(error);
+        })
+    }
+
+    fn finish(self) -> Result<Exit, CliError> {
+        self.bar.finish_and_clear();
+        let told = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        finish(&told.summary, self.output)?;
+        match told.trouble {
+            Some(trouble) => Err(trouble),
+            None if told.summary.left > 0 => {
+                note("hint: run the same command again to go on");
+                Ok(Exit::TryAgain)
+            }
+            None if told.summary.has_losses() => Ok(Exit::JobFailed),
+            None => Ok(Exit::Ok),
+        }
+    }
+}
+
+/// Prints the summary: data for a machine, talk for a person.
+fn finish(summary: &Summary, output: Output) -> Result<(), CliError> {
+    match output {
+        Output::Json => output.print(summary),
+        Output::Text => {
+            note(&summary.to_string());
+            Ok(())
+        }
+    }
+}
+
+/// The error that an end stands for, if the account or the ledger is in the way.
+fn trouble_of(ended: &Ended) -> Option<CliError> {
+    match ended {
+        Ended::Blocked(error) => Some(error.clone().into()),
+        Ended::Failed(error) => Some(failed(error)),
+        Ended::GivenUp(Submitted::Deferred { because: Deferral::Paused(why), .. }) => {
+            let kind = [ApiErrorKind::PaymentRequired, ApiErrorKind::Denied]
+                .into_iter()
+                .find(|kind| kind.as_str() == why)?;
+            Some(ApiError::new(kind, "the account is paused since an earlier answer").into())
+        }
+        Ended::GivenUp(_) | Ended::Known(_) => None,
+    }
+}
+
+/// The same error as an owned one; its cause goes with it as text.
+fn failed(error: &PortError) -> CliError {
+    let copy = PortError::new(error.port, error.operation, error.kind);
+    match std::error::Error::source(error) {
+        Some(source) => copy.with_source(source.to_string()).into(),
+        None => copy.into(),
+    }
+}

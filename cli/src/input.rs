@@ -1,0 +1,145 @@
+//! What people hand in: lists of URLs, durations, names.
+
+mod duration;
+mod lines;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::PathBuf;
+
+use domain::limits::REF_BYTES_MAX;
+
+pub(crate) use duration::parse_duration;
+pub(crate) use lines::{Line, from_arguments};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::note;
+
+/// Largest list of URLs, in bytes: 64 MiB, a million URLs of common length.
+const INPUT_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
+/// Where a list of URLs is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Source {
+    /// `-` is standard input, as everywhere.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::File(path) => format!("`{}`", path.display()),
+            Self::Stdin => "standard input".to_owned(),
+        }
+    }
+
+    /// Reads and checks the whole list.
+    ///
+    /// # Errors
+    /// When it cannot be read, or names every line that cannot be used.
+    pub(crate) fn read(&self) -> Result<Vec<Line>, CliError> {
+        let bytes = match self {
+            Self::File(path) => {
+                // Before it is opened, because opening a pipe waits for its other end.
+                let metadata = std::fs::metadata(path).map_err(|error| self.unreadable(error))?;
+                if metadata.is_dir() {
+                    return Err(CliError::new(
+                        Exit::Usage,
+                        format!("{} is a folder, not a list of URLs", self.name()),
+                    ));
+                }
+                let file = File::open(path).map_err(|error| self.unreadable(error))?;
+                self.bounded(file)?
+            }
+            Self::Stdin => {
+                let input = io::stdin().lock();
+                if input.is_terminal() {
+                    note("reading URLs from the terminal, one per line; end with Ctrl-D");
+                }
+                self.bounded(input)?
+            }
+        };
+        lines::parse(&bytes).map_err(|problems| {
+            let name = self.name();
+            CliError::new(Exit::Data, format!("{name} cannot be used, nothing was submitted"))
+                .because(problems)
+                .hint("write one URL per line, optionally a tab and your own ref; `#` begins a comment")
+        })
+    }
+
+    fn bounded(&self, input: impl Read) -> Result<Vec<u8>, CliError> {
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(INPUT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+        input.take(limit).read_to_end(&mut bytes).map_err(|error| self.unreadable(error))?;
+        if bytes.len() > INPUT_BYTES_MAX {
+            return Err(CliError::new(Exit::Data, format!("{} is too large", self.name()))
+                .hint(format!("a list has at most {INPUT_BYTES_MAX} bytes; split it")));
+        }
+        Ok(bytes)
+    }
+
+    fn unreadable(&self, error: io::Error) -> CliError {
+        let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Usage } else { Exit::System };
+        CliError::new(exit, format!("cannot read {}", self.name())).because(error)
+    }
+}
+
+/// Why a text is no name: a run's, or a ref.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NameError {
+    /// Nothing but white space.
+    #[error("it is empty")]
+    Empty,
+    /// Too long.
+    #[error("it has more than {REF_BYTES_MAX} bytes")]
+    TooLong,
+    /// It would change what a terminal or a table shows.
+    #[error("it holds a control character")]
+    Control,
+}
+
+/// Checks a run's name or a ref; white space around it is dropped.
+///
+/// # Errors
+/// Names the rule that the text breaks.
+pub(crate) fn parse_name(text: &str) -> Result<String, NameError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if text.len() > REF_BYTES_MAX {
+        return Err(NameError::TooLong);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(NameError::Control);
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_is_standard_input() {
+        assert_eq!(Source::of("-".into()), Source::Stdin);
+        assert_eq!(Source::of("./-".into()), Source::File("./-".into()));
+    }
+
+    #[test]
+    fn names_are_bounded_and_printable() {
+        assert_eq!(parse_name(" a b "), Ok("a b".to_owned()));
+        assert_eq!(parse_name(" "), Err(NameError::Empty));
+        assert_eq!(parse_name("a\u{1b}[31m"), Err(NameError::Control));
+        assert!(parse_name(&"x".repeat(256)).is_ok());
+        assert_eq!(parse_name(&"x".repeat(257)), Err(NameError::TooLong));
+    }
+}
