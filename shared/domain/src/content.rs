@@ -88,14 +88,22 @@ struct LineOut<'a> {
     item: &'a RawValue,
 }
 
-/// The content of one part: one line per item, each item verbatim.
+/// The content of one part: one line per item, each item verbatim but for line breaks between
+/// its values.
 ///
 /// # Errors
 /// When an item is not JSON.
 pub fn part_lines(key: &JobKey, items: &[Item]) -> Result<Vec<u8>, serde_json::Error> {
     let mut lines = Vec::new();
     for item in items {
-        let item_json = serde_json::from_str(&item.raw.0)?;
+        // JSON strings hold no bare line breaks, so these stand between values only.
+        let raw = &*item.raw.0;
+        let one_line = if raw.contains(['\n', '\r']) {
+            Cow::Owned(raw.replace(['\n', '\r'], " "))
+        } else {
+            Cow::Borrowed(raw)
+        };
+        let item_json = serde_json::from_str(&one_line)?;
         let line =
             LineOut { job_id: &key.job_id, kind: key.kind, item_key: &item.key, item: item_json };
         serde_json::to_writer(&mut lines, &line)?;
