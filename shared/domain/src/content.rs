@@ -2,6 +2,8 @@
 //!
 //! Each names its format and version in its first field; docs/results.md describes them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
