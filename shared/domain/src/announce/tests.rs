@@ -1,5 +1,5 @@
 use super::*;
-use crate::entry::{Link, State};
+use crate::entry::{DeadReason, Link, State};
 use crate::job::JobId;
 use crate::ports::ErrorKind;
 use crate::receive::tests::bench::{Bench, Fault, extract};
@@ -67,12 +67,12 @@ fn a_row_that_was_settled_meanwhile_is_not_marked_unsent() {
     let (ledger, now, limits) = (bench.ledger.clone(), bench.now(), bench.limits.clone());
     bench.gate.meanwhile("send", move || {
         let row = ledger.entry(&extract("j1")).unwrap();
-        let dead =
-            State::Dead { reason: crate::entry::DeadReason::Cancelled, error: None, result: None };
+        let dead = State::Dead { reason: DeadReason::Cancelled, error: None, result: None };
         ledger.place(&row.settled(dead, Cause::Work, now, &limits));
     });
     assert!(bench.announce(&extract("j1")).is_err());
-    assert_eq!(bench.row(&extract("j1")).unwrap().state.name(), StateName::Dead);
+    let row = bench.row(&extract("j1")).unwrap();
+    assert_eq!((row.state.name(), row.version), (StateName::Dead, 2));
     let known = AnnounceOutcome::Known(StateName::Dead);
     assert_eq!(bench.announce(&extract("j1")).unwrap(), known);
 }
@@ -88,13 +88,13 @@ fn a_job_that_is_gone_again_and_again_stays_dead() {
     };
     bench.announce(&extract("j1")).unwrap();
     for reopens in 1..=3 {
-        die(crate::entry::DeadReason::Gone);
+        die(DeadReason::Gone);
         let sent = AnnounceOutcome::Sent(StateName::Dead);
         assert_eq!(bench.announce(&extract("j1")).unwrap(), sent);
         let row = bench.row(&extract("j1")).unwrap();
         assert_eq!((row.generation, row.counters.reopens), (reopens, reopens));
     }
-    die(crate::entry::DeadReason::Gone);
+    die(DeadReason::Gone);
     let known = AnnounceOutcome::Known(StateName::Dead);
     assert_eq!(bench.announce(&extract("j1")).unwrap(), known);
 }
