@@ -344,3 +344,6 @@ pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, Port
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

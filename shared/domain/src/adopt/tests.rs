@@ -1,1 +1,291 @@
+use std::time::Duration;
 
+use async_trait::async_trait;
+
+use super::*;
+use crate::job::JobStatus;
+use crate::ports::{ApiError, ExtractJob, Jobs, ListPage, ParentPage, SubmitError};
+use crate::request::{FetchOptions, Format};
+use crate::testing::parent_answer;
+use crate::time::{Timestamp, after, before};
+use crate::work::tests::rig::{
+    HOUR, MINUTE, Rig, batch, crawl, error, extract, id, items, link_of, page,
+};
+
+fn post(rig: &Rig) -> Post {
+    Post::first("token".into(), rig.now(), &rig.limits)
+}
+
+fn listed(name: &str, created_at: Timestamp, url: &str) -> Listed {
+    Listed {
+        job_id: id(name),
+        status: JobStatus::Queued,
+        created_at: Some(created_at),
+        url: Some(url.into()),
+        accepted_urls: None,
+        formats: None,
+        render_js: None,
+    }
+}
+
+async fn find(rig: &Rig, request: &JobRequest, post: &Post, submission: &str) -> Found {
+    let kind = request.kind();
+    let link = |job_id: &JobId| link_of(&JobKey::new(kind, job_id.clone()), submission);
+    find_lost(rig.ports(), request, post, Look::Scheduled, link).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_job_is_claimed_by_one_link_for_ever() {
+    let rig = Rig::new();
+    let key = extract("a");
+    let (ours, theirs) = (link_of(&key, "ours"), link_of(&key, "theirs"));
+    let claim = async |link: &Link| claim(rig.ports(), &key, link, Cause::Adopt).await.unwrap();
+    assert_eq!(claim(&ours).await, Claimed::Ours);
+    assert_eq!(claim(&theirs).await, Claimed::Theirs);
+    assert_eq!(claim(&ours).await, Claimed::Ours);
+    let mut redriven = ours.clone();
+    redriven.base = 3;
+    assert_eq!(claim(&redriven).await, Claimed::Ours, "a redrive moves the base only");
+    let next = Link { attempt: 1, ..ours };
+    assert_eq!(claim(&next).await, Claimed::Theirs);
+}
+
+/// WK-14: what a candidate must match: kind, address in normal form, options, time window.
+#[tokio::test]
+async fn only_a_job_that_fits_is_adopted() {
+    let rig = Rig::new();
+    let options = FetchOptions {
+        formats: vec![Format::Markdown, Format::Html],
+        render_js: true,
+        ..FetchOptions::default()
+    };
+    let request = JobRequest::extract("https://Example.com", options).unwrap();
+    let post = post(&rig);
+    let now = rig.now();
+    let right = listed("x", now, "https://example.com/#top");
+    let far = post.recover_from(&rig.limits);
+    let both = Some(vec![Format::Html, Format::Markdown]);
+    let cases = [
+        (right.clone(), true),
+        (Listed { formats: both.clone(), render_js: Some(true), ..right.clone() }, true),
+        (Listed { formats: Some(vec![Format::Html]), ..right.clone() }, false),
+        (Listed { render_js: Some(false), ..right.clone() }, false),
+        (Listed { url: Some("https://example.com/other".into()), ..right.clone() }, false),
+        (Listed { url: None, ..right.clone() }, false),
+        (Listed { created_at: Some(before(now, 2 * MINUTE)), ..right.clone() }, true),
+        (Listed { created_at: Some(before(now, 3 * MINUTE)), ..right.clone() }, false),
+        (Listed { created_at: Some(far), ..right.clone() }, true),
+        (Listed { created_at: Some(after(far, MINUTE)), ..right.clone() }, false),
+    ];
+    for (job, fits) in cases {
+        let rig = Rig::new();
+        rig.clock.advance(HOUR);
+        rig.jobs.list_job(Kind::Extract, job.clone());
+        let found = find(&rig, &request, &post, "s").await;
+        let expected = if fits { Found::Job(id("x")) } else { Found::Nothing };
+        assert_eq!(found, expected, "{job:?}");
+        assert_eq!(rig.ledger.entry(&extract("x")).is_some(), fits);
+    }
+}
+
+/// WK-14: two intents for one address, both unanswered and both accepted: each gets one job, in
+/// whatever order they look, however often.
+#[tokio::test]
+async fn two_unanswered_submissions_of_one_address_share_out_the_jobs() {
+    let rig = Rig::new();
+    let post = post(&rig);
+    for name in ["x", "y"] {
+        rig.jobs.list_job(Kind::Extract, listed(name, rig.now(), "https://example.com/page"));
+    }
+    let first = find(&rig, &page(), &post, "one").await;
+    let second = find(&rig, &page(), &post, "two").await;
+    assert_ne!(first, second);
+    assert_eq!(find(&rig, &page(), &post, "three").await, Found::Nothing);
+    assert_eq!(find(&rig, &page(), &post, "one").await, first);
+    assert_eq!(find(&rig, &page(), &post, "two").await, second);
+}
+
+/// WK-14: two intents, one job: the other one is proved not accepted.
+#[tokio::test]
+async fn a_candidate_with_an_owner_keeps_nobody_waiting() {
+    let rig = Rig::new();
+    let post = post(&rig);
+    let request = JobRequest::batch(["https://example.com/0"], FetchOptions::default()).unwrap();
+    let mut job = listed("b", rig.now(), "");
+    (job.url, job.accepted_urls) = (None, Some(1));
+    rig.jobs.list_job(Kind::Batch, job);
+    // Unclaimed and without items, it could be ours: nobody may pay again.
+    assert_eq!(find(&rig, &request, &post, "ours").await, Found::Undecided);
+    let key = batch("b");
+    claim(rig.ports(), &key, &link_of(&key, "theirs"), Cause::Submit).await.unwrap();
+    rig.jobs.clear_calls();
+    assert_eq!(find(&rig, &request, &post, "ours").await, Found::Nothing);
+    assert!(rig.jobs.calls().iter().all(|call| matches!(call, crate::testing::Call::List(..))));
+}
+
+/// A batch is known by all its addresses, not by the first page of them.
+#[tokio::test]
+async fn a_batch_is_adopted_by_its_addresses() {
+    let urls: Vec<_> = (0..120).map(|index| format!("https://example.com/{index}")).collect();
+    let request =
+        JobRequest::batch(urls.iter().map(String::as_str), FetchOptions::default()).unwrap();
+    let key = batch("b");
+    let mut other = items(0..120);
+    other[119].url = "https://example.com/other".into();
+    let two = Some(120);
+    for (accepted, status, items, expected) in [
+        (two, JobStatus::Completed, items(0..120), Found::Job(id("b"))),
+        (two, JobStatus::Processing, items(0..120), Found::Job(id("b"))),
+        (None, JobStatus::Completed, items(0..120), Found::Job(id("b"))),
+        (two, JobStatus::Completed, other, Found::Nothing),
+        (Some(121), JobStatus::Completed, items(0..120), Found::Nothing),
+        // Some items are there, all of them wanted: it may yet turn out to be another batch.
+        (two, JobStatus::Processing, items(0..3), Found::Undecided),
+        (two, JobStatus::Queued, Vec::new(), Found::Undecided),
+        (two, JobStatus::Cancelled, items(0..3), Found::Job(id("b"))),
+        (two, JobStatus::Cancelled, Vec::new(), Found::Nothing),
+        // Fewer were accepted: invalid ones left out, or a smaller batch. Nobody can tell.
+        (Some(3), JobStatus::Completed, items(0..3), Found::Undecided),
+    ] {
+        let rig = Rig::new();
+        let mut job = listed("b", rig.now(), "");
+        (job.url, job.accepted_urls) = (None, accepted);
+        rig.jobs.list_job(Kind::Batch, job);
+        let count = items.len();
+        rig.jobs.answer_parent(&key, Ok(parent_answer(&key, status.clone(), items)));
+        let found = find(&rig, &request, &post(&rig), "s").await;
+        assert_eq!(found, expected, "{accepted:?} {status:?} {count}");
+    }
+}
+
+#[tokio::test]
+async fn trouble_with_a_batch_decides_nothing_unless_it_is_gone() {
+    for (kind, expected) in [
+        (ApiErrorKind::Unavailable, Found::Undecided),
+        (ApiErrorKind::Throttled, Found::Undecided),
+        (ApiErrorKind::Unreadable, Found::Undecided),
+        (ApiErrorKind::Missing, Found::Nothing),
+    ] {
+        let rig = Rig::new();
+        let request =
+            JobRequest::batch(["https://example.com/0"], FetchOptions::default()).unwrap();
+        let mut job = listed("b", rig.now(), "");
+        (job.url, job.accepted_urls) = (None, Some(1));
+        rig.jobs.list_job(Kind::Batch, job);
+        rig.jobs.answer_parent(&batch("b"), Err(error(kind, None)));
+        assert_eq!(find(&rig, &request, &post(&rig), "s").await, expected, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_crawl_is_adopted_by_its_seed() {
+    let rig = Rig::new();
+    let request =
+        JobRequest::crawl("https://example.com/", FetchOptions::default(), 2, 10).unwrap();
+    rig.jobs.list_job(Kind::Crawl, listed("other", rig.now(), "https://example.org/"));
+    assert_eq!(find(&rig, &request, &post(&rig), "s").await, Found::Nothing);
+    rig.jobs.list_job(Kind::Crawl, listed("c", rig.now(), "https://example.com"));
+    assert_eq!(find(&rig, &request, &post(&rig), "s").await, Found::Job(id("c")));
+    assert_eq!(rig.entry(&crawl("c")).link.unwrap().request, None);
+}
+
+/// A list whose pages come from a function of the page number.
+struct Pages<'a> {
+    rig: &'a Rig,
+    page: fn(u32, Timestamp) -> Result<Vec<Listed>, ApiError>,
+}
+
+#[async_trait]
+impl Jobs for Pages<'_> {
+    async fn extract(&self, job_id: &JobId, within: Duration) -> Result<ExtractJob, ApiError> {
+        self.rig.jobs.extract(job_id, within).await
+    }
+
+    async fn parent(
+        &self,
+        key: &JobKey,
+        page: PageRequest,
+        within: Duration,
+    ) -> Result<ParentPage, ApiError> {
+        self.rig.jobs.parent(key, page, within).await
+    }
+
+    async fn submit(&self, request: &JobRequest, within: Duration) -> Result<JobId, SubmitError> {
+        self.rig.jobs.submit(request, within).await
+    }
+
+    async fn list(
+        &self,
+        kind: Kind,
+        query: &ListQuery,
+        within: Duration,
+    ) -> Result<ListPage, ApiError> {
+        self.rig.jobs.list(kind, query, within).await?;
+        let jobs = (self.page)(query.page, self.rig.now())?;
+        // Counters that lie in every way at once.
+        Ok(ListPage { jobs, unreadable: 0, page_count: Some(0), is_capped: true })
+    }
+
+    async fn probe(&self, within: Duration) -> Result<(), ApiError> {
+        self.rig.jobs.probe(within).await
+    }
+}
+
+fn others(numbers: std::ops::Range<u32>, now: Timestamp) -> Vec<Listed> {
+    numbers.map(|n| listed(&format!("o{n}"), now, "https://example.com/other")).collect()
+}
+
+/// SC-05, SC-06: a list is read to an empty page, whatever its counters say; a list that was not
+/// read whole proves nothing; and every way of reading it ends.
+#[tokio::test]
+async fn only_a_list_that_was_read_whole_proves_that_nothing_was_accepted() {
+    type Page = fn(u32, Timestamp) -> Result<Vec<Listed>, ApiError>;
+    let short: Page = |page, now| Ok(if page == 1 { others(0..7, now) } else { vec![] });
+    let late: Page = |page, now| {
+        Ok(match page {
+            1..=3 => others(100 * (page - 1)..100 * page, now),
+            4 => vec![listed("x", now, "https://example.com/page")],
+            _ => vec![],
+        })
+    };
+    // The server ignores the page number: what comes after the first hundred is never seen.
+    let repeats_full: Page = |_, now| Ok(others(0..100, now));
+    let repeats_short: Page = |_, now| Ok(others(0..7, now));
+    let small_pages: Page =
+        |page, now| Ok(if page <= 30 { others(10 * (page - 1)..10 * page, now) } else { vec![] });
+    let breaks: Page = |page, now| match page {
+        1 => Ok(others(0..100, now)),
+        _ => Err(error(ApiErrorKind::Unavailable, Some(502))),
+    };
+    // A candidate before the trouble is not taken either: an older one may fit better.
+    let breaks_late: Page = |page, now| match page {
+        1 => Ok(vec![listed("x", now, "https://example.com/page")]),
+        _ => Err(error(ApiErrorKind::Throttled, Some(429))),
+    };
+    for (page_of, expected, calls) in [
+        (short, Found::Nothing, 2),
+        (late, Found::Job(id("x")), 5),
+        (repeats_full, Found::Undecided, 2),
+        (repeats_short, Found::Nothing, 2),
+        (small_pages, Found::Nothing, 31),
+        (breaks, Found::Undecided, 2),
+        (breaks_late, Found::Undecided, 2),
+    ] {
+        let rig = Rig::new();
+        let pages = Pages { rig: &rig, page: page_of };
+        let ports = Ports { jobs: &pages, ..rig.ports() };
+        let link = |job_id: &JobId| link_of(&JobKey::new(Kind::Extract, job_id.clone()), "s");
+        let found = find_lost(ports, &page(), &post(&rig), Look::Scheduled, link).await.unwrap();
+        assert_eq!((found, rig.jobs.calls().len()), (expected, calls));
+    }
+}
+
+/// CL-02: whoever waits until a deadline begins no call after it.
+#[tokio::test]
+async fn no_search_begins_after_a_deadline() {
+    let rig = Rig::new();
+    let link = |job_id: &JobId| link_of(&JobKey::new(Kind::Extract, job_id.clone()), "s");
+    let look = Look::Until(rig.now());
+    let found = find_lost(rig.ports(), &page(), &post(&rig), look, link).await.unwrap();
+    assert_eq!((found, rig.jobs.calls()), (Found::Undecided, vec![]));
+}

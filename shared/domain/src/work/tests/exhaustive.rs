@@ -1,1 +1,263 @@
+//! Each use case, with each of its port calls failing or crashing, before and after its effect,
+//! once and twice; then left alone until quiet. The end is the same as without faults.
 
+use super::faults::{Fault, Faulty, run};
+use super::parents::{item_keys, whole};
+use super::rig::{
+    MINUTE, Rig, answer, batch, error, extract, id, items, page, retry_after, stored_object,
+    submission,
+};
+use crate::entry::State;
+use crate::job::{JobError, JobKey, JobStatus, Kind};
+use crate::limits::Limits;
+use crate::ports::{ApiErrorKind, ExtractJob};
+use crate::submit::{Submitted, submit};
+use crate::task::Task;
+use crate::testing::ScriptedSubmit;
+use crate::work::work;
+
+/// A use case: how the world stands before it, and whose call it is.
+struct Case {
+    name: &'static str,
+    world: fn() -> Rig,
+    act: Act,
+}
+
+#[derive(Clone, Copy)]
+enum Act {
+    /// A worker has the task of job `a`, which is of this kind.
+    Work(Kind),
+    /// Somebody submits [`page`].
+    Submit,
+}
+
+impl Act {
+    fn key(self) -> JobKey {
+        match self {
+            Self::Work(kind) => JobKey::new(kind, id("a")),
+            Self::Submit => extract("job-1"),
+        }
+    }
+
+    /// One process that does it, to its end or to where it crashes.
+    fn once(self, faulty: &Faulty<'_>) {
+        match self {
+            Self::Work(_) => drop(run(work(faulty.ports(), &Task { key: self.key() }))),
+            Self::Submit => drop(run(submit(faulty.ports(), &submission(page())))),
+        }
+    }
+}
+
+fn announced(kind: Kind) -> Rig {
+    let rig = Rig::new();
+    run(rig.announce(&JobKey::new(kind, id("a")))).unwrap();
+    rig
+}
+
+fn stored() -> Rig {
+    let rig = announced(Kind::Extract);
+    rig.jobs.answer_extract(&id("a"), Ok(answer(&extract("a"), JobStatus::Completed)));
+    rig
+}
+
+fn put_off() -> Rig {
+    let rig = announced(Kind::Extract);
+    rig.jobs.answer_extract(&id("a"), Ok(answer(&extract("a"), JobStatus::Queued)));
+    rig.jobs.answer_extract(&id("a"), Ok(answer(&extract("a"), JobStatus::Processing)));
+    rig.jobs.answer_extract(&id("a"), Ok(answer(&extract("a"), JobStatus::Completed)));
+    rig
+}
+
+fn cancelled() -> Rig {
+    let rig = announced(Kind::Extract);
+    rig.jobs.answer_extract(&id("a"), Ok(answer(&extract("a"), JobStatus::Cancelled)));
+    rig
+}
+
+/// A linked job that failed retryably, and what becomes of the POSTs for it.
+fn resubmit(posts: impl IntoIterator<Item = ScriptedSubmit>) -> Rig {
+    let mut rig = paid(posts);
+    rig.limits = Limits { spend_per_day: Some(10), ..Limits::default() };
+    let key = extract("a");
+    rig.receive_linked(&key);
+    let error = Some(JobError::new("TIMEOUT", "", true));
+    let failed = ExtractJob { error, ..answer(&key, JobStatus::Failed) };
+    rig.jobs.answer_extract(&key.job_id, Ok(failed));
+    rig
+}
+
+/// An account in which what becomes of the POSTs is laid down; each job made is completed.
+fn paid(posts: impl IntoIterator<Item = ScriptedSubmit>) -> Rig {
+    let mut rig = Rig::new();
+    rig.limits = Limits { spend_per_day: Some(10), ..Limits::default() };
+    // The list shows a job as late as it may: whoever looks too early sees nothing.
+    rig.jobs.set_list_lag(rig.limits.adoption_margin);
+    for post in posts {
+        rig.jobs.answer_submit(post);
+    }
+    for name in ["job-1", "job-2", "job-3"] {
+        let key = extract(name);
+        rig.jobs.answer_extract(&key.job_id, Ok(answer(&key, JobStatus::Completed)));
+    }
+    rig
+}
+
+fn unanswered() -> [ScriptedSubmit; 1] {
+    [ScriptedSubmit::AcceptedUnanswered(id("job-1"))]
+}
+
+fn refused() -> impl Iterator<Item = ScriptedSubmit> {
+    (0..10).map(|_| ScriptedSubmit::Refused(error(ApiErrorKind::Refused, Some(422))))
+}
+
+fn throttled() -> [ScriptedSubmit; 1] {
+    let throttled = error(ApiErrorKind::Throttled, Some(429));
+    [ScriptedSubmit::Refused(retry_after(throttled, MINUTE))]
+}
+
+fn parent(status: JobStatus, count: u32) -> Rig {
+    let rig = announced(Kind::Batch);
+    let key = batch("a");
+    rig.jobs.answer_parent(&key, Ok(whole(&key, status, items(0..count))));
+    rig
+}
+
+const EXTRACT: Act = Act::Work(Kind::Extract);
+const BATCH: Act = Act::Work(Kind::Batch);
+
+fn cases() -> Vec<Case> {
+    let case = |name, act, world| Case { name, world, act };
+    vec![
+        case("stored", EXTRACT, stored),
+        case("put off", EXTRACT, put_off),
+        case("dead", EXTRACT, cancelled),
+        case("resubmit accepted", EXTRACT, || resubmit([])),
+        case("resubmit unanswered", EXTRACT, || resubmit(unanswered())),
+        case("resubmit lost", EXTRACT, || resubmit([ScriptedSubmit::LostUnanswered])),
+        case("resubmit refused", EXTRACT, || resubmit(refused())),
+        case("resubmit throttled", EXTRACT, || resubmit(throttled())),
+        case("parent of three pages", BATCH, || parent(JobStatus::Completed, 101)),
+        case("parent without items", BATCH, || parent(JobStatus::Completed, 0)),
+        case("failed parent", BATCH, || parent(JobStatus::Failed, 60)),
+        case("submit accepted", Act::Submit, || paid([])),
+        case("submit unanswered", Act::Submit, || paid(unanswered())),
+        case("submit lost", Act::Submit, || paid([ScriptedSubmit::LostUnanswered])),
+        case("submit refused", Act::Submit, || paid(refused())),
+        case("submit throttled", Act::Submit, || paid(throttled())),
+    ]
+}
+
+/// What must be the same in the end, whatever went wrong on the way.
+#[derive(Debug, PartialEq, Eq)]
+struct End {
+    rows: Vec<String>,
+    intents: Vec<String>,
+    /// Each of them is paid for.
+    jobs: Vec<String>,
+    /// Objects that count: parts only where a manifest names them.
+    results: Vec<String>,
+}
+
+fn end(rig: &Rig) -> End {
+    let mut results = Vec::new();
+    let rows = rig.ledger.entries().into_iter().map(|entry| {
+        let link = entry.link.as_ref().map(|link| (link.lineage.clone(), link.attempt));
+        let has_object = match &entry.state {
+            State::Stored { .. } => true,
+            State::Dead { result, .. } => result.is_some(),
+            _ => false,
+        };
+        if has_object {
+            let object = stored_object(&entry);
+            let bytes = rig.results.bytes(&object.key).expect("the object is there");
+            assert_eq!(crate::object::describe(&object.key, &bytes).sha256, object.sha256);
+            let items = (entry.key.kind == Kind::Batch).then(|| item_keys(rig, &object.key));
+            let flags = (object.empty, object.unsettled);
+            results.push(format!("{} {flags:?} {items:?}", object.key));
+        }
+        assert_eq!(entry.due_at.is_some(), !entry.state.is_terminal());
+        let date = entry.dt;
+        format!("{} {} {link:?} {date:?}", entry.key, super::rig::standing(&entry))
+    });
+    let rows = rows.collect();
+    let intents = rig.ledger.intents().into_iter().map(|intent| intent.state.name().to_owned());
+    let jobs = rig.jobs.listed(Kind::Extract).iter().map(ToString::to_string).collect();
+    End { rows, intents: intents.collect(), jobs, results }
+}
+
+/// Nothing fails any more: whoever submits asks again, and the rest runs until it is quiet.
+async fn heal(rig: &Rig, act: Act) {
+    if matches!(act, Act::Submit) {
+        for _ in 0..120 {
+            match submit(rig.ports(), &submission(page())).await.unwrap() {
+                Submitted::Accepted { .. } | Submitted::Refused(_) => break,
+                Submitted::Ambiguous => panic!("ambiguous"),
+                Submitted::Deferred { .. } | Submitted::Unanswered { .. } => {
+                    rig.clock.advance(MINUTE);
+                }
+            }
+        }
+    }
+    rig.settle().await;
+}
+
+/// Two processes, one after the other, with these faults among their calls; then none.
+async fn end_with(case: &Case, plan: &[(usize, Fault)]) -> End {
+    let rig = (case.world)();
+    let faulty = Faulty::new(&rig, plan.iter().copied());
+    case.act.once(&faulty);
+    if plan.len() > 1 {
+        case.act.once(&faulty);
+    }
+    let objects = rig.objects();
+    heal(&rig, case.act).await;
+    let later = rig.objects();
+    for (key, bytes) in objects {
+        assert_eq!(later.get(&key), Some(&bytes), "{}: {key} changed", case.name);
+    }
+    let end = end(&rig);
+    let whole = later.keys().filter(|key| !key.contains("-part-")).count();
+    assert_eq!(whole, end.results.len(), "{}: one object for each job", case.name);
+    end
+}
+
+fn calls_of(case: &Case, processes: usize) -> usize {
+    let rig = (case.world)();
+    let faulty = Faulty::new(&rig, []);
+    for _ in 0..processes {
+        case.act.once(&faulty);
+    }
+    faulty.calls().len()
+}
+
+/// WK-14, DQ-02, DQ-06, SC-02: one fault, anywhere.
+#[tokio::test]
+async fn any_one_fault_leads_to_the_same_end() {
+    for case in cases() {
+        let without = end_with(&case, &[]).await;
+        for k in 0..calls_of(&case, 1) {
+            for fault in Fault::ALL {
+                let with = end_with(&case, &[(k, fault)]).await;
+                assert_eq!(with, without, "{}: call {k} {fault:?}", case.name);
+            }
+        }
+    }
+}
+
+/// WK-14, DQ-02, DQ-06, SC-02: two faults, anywhere in the first try and in the second.
+#[tokio::test]
+async fn any_two_faults_lead_to_the_same_end() {
+    for case in cases() {
+        let without = end_with(&case, &[]).await;
+        let calls = calls_of(&case, 1);
+        for k in 0..calls {
+            for second in k + 1..=k + calls {
+                for faults in [[Fault::FailAfter; 2], [Fault::CrashAfter, Fault::FailBefore]] {
+                    let plan = [(k, faults[0]), (second, faults[1])];
+                    let with = end_with(&case, &plan).await;
+                    assert_eq!(with, without, "{}: {plan:?}", case.name);
+                }
+            }
+        }
+    }
+}

@@ -11,8 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::rig::Rig;
-use crate::entry::Entry;
-use crate::entry::StoredObject;
+use crate::entry::{Entry, StoredObject};
 use crate::intent::Intent;
 use crate::job::{JobId, JobKey, Kind};
 use crate::ports::{
@@ -48,12 +47,22 @@ impl Fault {
 pub(crate) struct Faulty<'a> {
     rig: &'a Rig,
     plan: BTreeMap<usize, Fault>,
+    visitor: Option<(usize, Box<dyn Fn() + Send + Sync + 'a>)>,
     calls: Mutex<Vec<&'static str>>,
 }
 
 impl<'a> Faulty<'a> {
     pub(crate) fn new(rig: &'a Rig, plan: impl IntoIterator<Item = (usize, Fault)>) -> Self {
-        Self { rig, plan: plan.into_iter().collect(), calls: Mutex::default() }
+        Self { rig, plan: plan.into_iter().collect(), visitor: None, calls: Mutex::default() }
+    }
+
+    /// Ports without faults, with somebody else at work just before one call.
+    pub(crate) fn with_visitor(
+        rig: &'a Rig,
+        before: usize,
+        visitor: impl Fn() + Send + Sync + 'a,
+    ) -> Self {
+        Self { visitor: Some((before, Box::new(visitor))), ..Self::new(rig, []) }
     }
 
     pub(crate) fn ports(&self) -> Ports<'_> {
@@ -76,6 +85,11 @@ impl<'a> Faulty<'a> {
             calls.push(name);
             calls.len() - 1
         };
+        if let Some((before, visitor)) = &self.visitor
+            && *before == number
+        {
+            visitor();
+        }
         match self.plan.get(&number) {
             None => call.await,
             Some(Fault::FailBefore) => Err(lost),

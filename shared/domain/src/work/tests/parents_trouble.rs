@@ -60,11 +60,16 @@ async fn one_item_that_is_too_large_ends_the_job() {
 #[tokio::test]
 async fn a_job_of_very_many_very_large_items_is_too_large_for_its_row() {
     let rig = Rig::new();
-    let key = batch("b");
-    rig.announce(&key).await;
-    let bytes = items(0..1)[0].raw.0.len() + 10;
-    let all = items(0..1_200);
-    limited(&rig, bytes).answer_parent(&key, Ok(whole(&key, JobStatus::Completed, all)));
+    let key = completed(&rig, 9_000).await;
+    rig.jobs.answer_page(&key, 2, Err(error(ApiErrorKind::Unavailable, None)));
+    rig.work(&key).await;
+    let mut row = rig.entry(&key);
+    let run = row.run.as_mut().unwrap();
+    run.parts = vec![run.parts[0].clone(); 900];
+    (run.page_size, run.next_page) = (1, 901);
+    row.not_before = None;
+    rig.ledger.place(&row);
+    assert!(serde_json::to_string(&row).unwrap().len() < 400_000);
     assert_eq!(rig.work(&key).await, dead(DeadReason::TooLarge));
 }
 

@@ -301,3 +301,35 @@ async fn a_resubmit_waits_while_paying_is_paused() {
     rig.settle().await;
     assert_eq!(rig.stands(&key), "superseded job-1");
 }
+
+/// WK-14: a second worker with the same message between any two calls of the first, at once or
+/// after a long sleep of the first: one job.
+#[tokio::test]
+async fn two_workers_with_the_same_message_pay_once() {
+    let task = crate::task::Task { key: extract("a") };
+    let calls = {
+        let (rig, ..) = failing();
+        let dry = Faulty::new(&rig, []);
+        run(crate::work::work(dry.ports(), &task)).unwrap().unwrap();
+        dry.calls()
+    };
+    for lag in [std::time::Duration::ZERO, 20 * MINUTE] {
+        for k in 0..calls.len() {
+            // A worker that falls asleep after its last look at the clock cannot be held.
+            if calls[k] == "submit" && !lag.is_zero() {
+                continue;
+            }
+            let (rig, key, replacement) = failing();
+            let second = || {
+                rig.clock.advance(lag);
+                run(rig.work(&key)).unwrap();
+            };
+            let first = Faulty::with_visitor(&rig, k, second);
+            crate::work::work(first.ports(), &task).await.unwrap();
+            rig.settle().await;
+            assert_eq!(jobs_made(&rig), [id("job-1")], "at call {k}, {lag:?} apart");
+            assert_eq!(rig.stands(&key), "superseded job-1");
+            assert_eq!(rig.stands(&replacement), "stored");
+        }
+    }
+}

@@ -133,10 +133,19 @@ impl Rig {
                 return;
             }
             self.clock.advance(MINUTE);
+            self.clock.advance_to(self.next_due());
             sweep(self.ports(), 1_000).await.unwrap();
         }
         let rows: Vec<_> = self.ledger.entries().iter().map(standing).collect();
         panic!("never quiet: {rows:?}");
+    }
+
+    /// When somebody has to look at something again.
+    fn next_due(&self) -> Timestamp {
+        let entries = self.ledger.entries().into_iter();
+        let entries = entries.filter_map(|entry| entry.not_before.max(entry.due_at));
+        let intents = self.ledger.intents().into_iter().filter_map(|intent| intent.due_at);
+        entries.chain(intents).min().unwrap_or_else(|| self.now())
     }
 
     /// The keys of all objects with the bytes that lie there.
