@@ -1,9 +1,9 @@
 //! Pauses: throttling and account trouble are facts about the account, not about one job.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
 
 use crate::limits::WRITE_CONFLICTS_MAX;
 use crate::ports::{Control, ControlRow, ErrorKind, PortError};
@@ -39,16 +39,22 @@ pub struct Pause {
 /// How long a pause that was read is believed.
 const CACHED_FOR: Duration = Duration::from_secs(1);
 
-/// Reads pauses, at most once a second and process.
+/// Reads pauses, and believes what it read for a second.
 #[derive(Debug, Default)]
 pub struct Pauses {
-    // Held while reading: of many that find the cache old, one reads.
     cached: Mutex<Cached>,
 }
 
 #[derive(Debug, Default)]
 struct Cached {
     read_at: Option<Timestamp>,
+    pauses: InForce,
+    /// Counts this process's own writes: what was read before one is not kept after it.
+    writes: u64,
+}
+
+#[derive(Debug, Default, Clone)]
+struct InForce {
     all: Option<Pause>,
     paying: Option<Pause>,
 }
@@ -64,22 +70,22 @@ impl Pauses {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Option<Pause>, PortError> {
-        let mut cached = self.cached.lock().await;
-        let fresh = cached.read_at.is_some_and(|at| at <= now && between(at, now) < CACHED_FOR);
-        if !fresh {
-            *cached = Cached {
-                all: load(control, Scope::All).await?.1,
-                paying: load(control, Scope::Paying).await?.1,
-                read_at: Some(now),
-            };
-        }
+        let (known, writes) = {
+            let cached = self.cached();
+            let fresh = cached.read_at.is_some_and(|at| at <= now && between(at, now) < CACHED_FOR);
+            (fresh.then(|| cached.pauses.clone()), cached.writes)
+        };
+        let pauses = match known {
+            Some(pauses) => pauses,
+            None => self.read(control, now, writes).await?,
+        };
         let longest = match scope {
-            Scope::All => cached.all.as_ref(),
+            Scope::All => pauses.all,
             Scope::Paying => {
-                [&cached.all, &cached.paying].into_iter().flatten().max_by_key(|p| p.until)
+                [pauses.all, pauses.paying].into_iter().flatten().max_by_key(|p| p.until)
             }
         };
-        Ok(longest.filter(|pause| pause.until > now).cloned())
+        Ok(longest.filter(|pause| pause.until > now))
     }
 
     /// Extends a pause; one that lasts longer already stays as it is.
@@ -95,8 +101,31 @@ impl Pauses {
     ) -> Result<(), PortError> {
         let outcome = lengthen(control, scope, until, why).await;
         // Also after an error: the write may have happened.
-        self.cached.lock().await.read_at = None;
+        let mut cached = self.cached();
+        cached.read_at = None;
+        cached.writes = cached.writes.wrapping_add(1);
         outcome
+    }
+
+    async fn read(
+        &self,
+        control: &dyn Control,
+        now: Timestamp,
+        writes: u64,
+    ) -> Result<InForce, PortError> {
+        let all = load(control, Scope::All).await?.1;
+        let paying = load(control, Scope::Paying).await?.1;
+        let pauses = InForce { all, paying };
+        let mut cached = self.cached();
+        if cached.writes == writes {
+            cached.pauses = pauses.clone();
+            cached.read_at = Some(now);
+        }
+        Ok(pauses)
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -72,23 +72,6 @@ fn pauses_are_read_once_a_second() {
     assert_eq!(bench.gate.take_calls().len(), 2);
 }
 
-/// Many at once that find the cache old are one reading.
-#[test]
-fn many_at_once_read_the_pauses_once() {
-    for seed in 0..20 {
-        let bench = Bench::new();
-        extend(&bench, Scope::All, 60).unwrap();
-        bench.gate.take_calls();
-        bench.gate.yield_at_each_call();
-        let ports = bench.ports();
-        let now = bench.now();
-        let asks = (0..50).map(|_| bench.pauses.active(ports.ledger, Scope::All, now));
-        let found = interleave(seed, asks);
-        assert!(found.into_iter().all(|pause| pause.unwrap().is_some()), "seed {seed}");
-        assert_eq!(bench.gate.take_calls().len(), 2, "seed {seed}");
-    }
-}
-
 /// A pause that this process writes is seen by it at once, also while somebody is reading.
 #[test]
 fn ones_own_pause_is_seen_at_once() {
