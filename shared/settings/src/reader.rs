@@ -220,7 +220,12 @@ impl Reader {
 
     /// What is wrong, or the settings as they are shown.
     pub(crate) fn finish(self) -> Result<Vec<InForce>, Problems> {
-        if self.problems.is_empty() { Ok(self.in_force) } else { Err(Problems(self.problems)) }
+        if !self.problems.is_empty() {
+            return Err(Problems(self.problems));
+        }
+        let shown =
+            table().filter_map(|setting| self.in_force.iter().find(|at| at.name == setting.name));
+        Ok(shown.cloned().collect())
     }
 }
 
