@@ -44,6 +44,12 @@ enum Verb {
     Results(commands::results::Results),
     /// List jobs, show one, count them, or try one again.
     Jobs(commands::jobs::Jobs),
+    /// Receive webhooks, and fetch and store the results of finished jobs, until interrupted.
+    Serve(commands::serve::Serve),
+    /// Create, list, update and delete webhooks at the platform.
+    Webhooks(commands::webhooks::Webhooks),
+    /// Print all settings in force, with their source; secrets are not shown.
+    Settings(commands::settings::ShowSettings),
     /// Print a script that completes the command line.
     Completions(commands::completions::Completions),
     /// Print the exit codes and what they say.
@@ -87,6 +93,9 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
             Verb::Poll(poll) => poll.run(output, &arguments.settings.load()?).await,
             Verb::Results(results) => results.run(output, &arguments.settings.load()?).await,
             Verb::Jobs(jobs) => jobs.run(output, &arguments.settings.load()?).await,
+            Verb::Serve(serve) => serve.run(output, &arguments.settings).await,
+            Verb::Webhooks(webhooks) => webhooks.run(output, &arguments.settings.load()?).await,
+            Verb::Settings(settings) => settings.run(output, &arguments.settings),
             Verb::Completions(completions) => completions.run(Arguments::command()),
             Verb::ExitCodes(exit_codes) => exit_codes.run(output),
         }

@@ -4,6 +4,7 @@
 //! platform's API as well.
 
 mod rekeyed;
+mod secrets;
 
 use std::fs::DirBuilder;
 use std::path::Path;
@@ -16,6 +17,7 @@ use scraper_api::{Config, PaceSettings, Paced, ScraperApi};
 use settings::Settings;
 
 pub(crate) use rekeyed::{KeySource, Rekeyed};
+pub(crate) use secrets::Secrets;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -77,10 +79,6 @@ pub(crate) struct Backend {
     pub(crate) pipeline: Pipeline,
     /// The ledger and the queue.
     pub(crate) store: SqliteStore,
-    /// The platform's API.
-    pub(crate) api: Arc<ScraperApi>,
-    /// The stored results.
-    pub(crate) results: ObjectResults,
 }
 
 impl Backend {
@@ -91,15 +89,15 @@ impl Backend {
     pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
         // The key first: a verb that cannot work leaves no folder behind.
         let api = api(settings)?;
-        Self::with_api(Local::open(settings)?, api)
+        Ok(Self::with_api(Local::open(settings)?, &api))
     }
 
-    fn with_api(local: Local, api: Arc<ScraperApi>) -> Result<Self, CliError> {
+    fn with_api(local: Local, api: &Arc<ScraperApi>) -> Self {
         let Local { settings, store, results } = local;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let jobs = Paced::new(
-            Rekeyed::new(&api, KeySource::of(&settings), Arc::clone(&clock)),
-            Arc::clone(&api) as Arc<dyn scraper_api::Usage>,
+            Rekeyed::new(api, KeySource::of(&settings), Arc::clone(&clock)),
+            Arc::clone(api) as Arc<dyn scraper_api::Usage>,
             Arc::clone(&clock),
             PaceSettings {
                 start: settings.pacing.start,
@@ -112,14 +110,14 @@ impl Backend {
             ledger: Arc::new(store.clone()),
             queue: Arc::new(store.clone()),
             jobs: Arc::new(jobs) as Arc<dyn Jobs>,
-            results: Arc::new(results.clone()),
+            results: Arc::new(results),
             clock,
             random: Arc::new(SystemRandom),
             limits: settings.limits.clone(),
             pauses: Arc::default(),
             looks: Arc::default(),
         };
-        Ok(Self { settings, pipeline, store, api, results })
+        Self { settings, pipeline, store }
     }
 }
 

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use domain::envelope::EnvelopeFormat;
 use domain::keyring::Keyring;
-use domain::ports::{Clock as _, TaskSource};
+use domain::ports::{Clock as _, PortError, TaskSource};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 pub use receiver::ReceiverBounds;
 pub use tally::{Tallied, Tally, total};
@@ -62,6 +63,9 @@ pub struct ServerSettings {
 pub trait Waiting: TaskSource {
     /// Returns when a task may be visible, or after `at_most`.
     async fn wait(&self, at_most: Duration);
+
+    /// Removes rows whose time has passed, and says how many.
+    async fn remove_expired(&self) -> Result<u64, PortError>;
 }
 
 #[async_trait::async_trait]
@@ -72,23 +76,51 @@ impl Waiting for embedded::SqliteStore {
             SystemClock.sleep(at_most).await;
         }
     }
+
+    async fn remove_expired(&self) -> Result<u64, PortError> {
+        Self::remove_expired(self).await
+    }
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As it was asked to.
+    Asked,
+    /// A part of the server ended by itself, which is a bug.
+    Broken,
 }
 
 impl Server {
-    /// Serves until `until` is ready, then lets what is open finish for a while.
-    pub async fn serve(self, listener: TcpListener, until: impl Future<Output = ()>) {
+    /// Serves until `until` is ready, then lets what is open finish for a while. Without a
+    /// listener nothing is received, and polling finds the jobs.
+    pub async fn serve(
+        self,
+        listener: impl Into<Option<TcpListener>>,
+        until: impl Future<Output = ()>,
+    ) -> Ended {
         let server = Arc::new(self);
         let (stop, stopped) = watch::channel(false);
-        let receiver = tokio::spawn(receiver::run(Arc::clone(&server), listener, stopped.clone()));
-        let workers = tokio::spawn(workers::run(Arc::clone(&server), stopped.clone()));
-        let ticker = tokio::spawn(ticker::run(Arc::clone(&server), stopped));
-        until.await;
+        let mut parts = JoinSet::new();
+        if let Some(listener) = listener.into() {
+            parts.spawn(receiver::run(Arc::clone(&server), listener, stopped.clone()));
+        }
+        parts.spawn(workers::run(Arc::clone(&server), stopped.clone()));
+        parts.spawn(ticker::run(Arc::clone(&server), stopped));
+        let ended = tokio::select! {
+            biased;
+            () = until => Ended::Asked,
+            _ = parts.join_next() => {
+                tracing::error!("a part of the server ended by itself");
+                Ended::Broken
+            }
+        };
         tracing::info!("stopping; open deliveries and tasks may finish");
         // Receivers of the signal may be gone already.
         let _ = stop.send(true);
         let finished = async {
-            for part in [receiver, workers, ticker] {
-                if let Err(error) = part.await {
+            while let Some(part) = parts.join_next().await {
+                if let Err(error) = part {
                     tracing::error!(%error, "a part of the server ended badly");
                 }
             }
@@ -96,6 +128,7 @@ impl Server {
         if tokio::time::timeout(STOP_GRACE, finished).await.is_err() {
             tracing::warn!("stopped before everything open had finished; the sweep takes it up");
         }
+        ended
     }
 }
 

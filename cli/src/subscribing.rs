@@ -4,11 +4,12 @@
 //! that was lost leaves a webhook whose secret nobody knows: it is found by a token in its
 //! description and deleted before another one is made.
 
+use std::future::Future;
 use std::time::Duration;
 
 use domain::backoff::full_jitter;
 use domain::ports::{ApiError, ApiErrorKind, Clock, Random, SubmitError};
-use scraper_api::{CreatedWebhook, NewWebhook, ScraperApi};
+use scraper_api::{CreatedWebhook, NewWebhook, ScraperApi, Webhook, WebhookId};
 
 /// Tries of one registration.
 const TRIES_MAX: u32 = 12;
@@ -71,10 +72,25 @@ async fn remove_orphan(
     description: &str,
     within: Duration,
 ) -> Result<(), ApiError> {
+    patiently(clock, random, || try_remove(api, description, within)).await
+}
+
+/// Makes a call that may be repeated until it is answered, or is refused for good.
+///
+/// # Errors
+/// The last one.
+pub(crate) async fn patiently<T, F>(
+    clock: &dyn Clock,
+    random: &dyn Random,
+    call: impl Fn() -> F,
+) -> Result<T, ApiError>
+where
+    F: Future<Output = Result<T, ApiError>>,
+{
     let mut attempt = 0;
     loop {
-        let error = match try_remove(api, description, within).await {
-            Ok(()) => return Ok(()),
+        let error = match call().await {
+            Ok(done) => return Ok(done),
             Err(error) => error,
         };
         attempt += 1;
@@ -86,14 +102,31 @@ async fn remove_orphan(
 }
 
 async fn try_remove(api: &ScraperApi, description: &str, within: Duration) -> Result<(), ApiError> {
-    let page = api.list_webhooks(1, PAGE_SIZE, within).await?;
+    let webhooks = all_webhooks(api, within).await?;
     let orphan =
-        page.webhooks.iter().find(|webhook| webhook.description.as_deref() == Some(description));
+        webhooks.iter().find(|webhook| webhook.description.as_deref() == Some(description));
     match orphan {
         None => Ok(()),
-        Some(orphan) => match api.delete_webhook(&orphan.id, within).await {
-            Err(error) if error.kind != ApiErrorKind::Missing => Err(error),
-            _ => Ok(()),
-        },
+        Some(orphan) => delete(api, &orphan.id, within).await,
     }
+}
+
+/// Deletes a webhook; one that is gone already is as good.
+pub(crate) async fn delete(
+    api: &ScraperApi,
+    id: &WebhookId,
+    within: Duration,
+) -> Result<(), ApiError> {
+    match api.delete_webhook(id, within).await {
+        Err(error) if error.kind != ApiErrorKind::Missing => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// All webhooks of the account.
+pub(crate) async fn all_webhooks(
+    api: &ScraperApi,
+    within: Duration,
+) -> Result<Vec<Webhook>, ApiError> {
+    Ok(api.list_webhooks(1, PAGE_SIZE, within).await?.webhooks)
 }

@@ -1,5 +1,6 @@
 //! The settings' flags, and the one place that reads the environment and the settings file.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,14 @@ const FILE_VARIABLE: &str = "GLEANER_CONFIG";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct SettingsFlags {
-    /// Settings file in TOML [env: GLEANER_CONFIG] [default: gleaner.toml, if there is one].
+    /// Settings file in TOML; else `GLEANER_CONFIG` names it, else ./gleaner.toml is read if it is
+    /// there.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder of ledger, results and secrets [default: gleaner-data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Base URL of the platform's API [default: https://scraper.geonode.io].
+    /// Base URL of the platform's API [default: <https://scraper.geonode.io>].
     #[arg(long, global = true, value_name = "URL")]
     api_url: Option<String>,
     /// File with the account's API key, which nobody else may read.
@@ -50,27 +52,36 @@ impl SettingsFlags {
     ///
     /// # Errors
     /// All problems together.
-    #[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
     pub(crate) fn load(&self) -> Result<Settings, CliError> {
-        let environment = |name: &str| std::env::var(name).ok();
-        let named = self.config.clone().or_else(|| environment(FILE_VARIABLE).map(PathBuf::from));
+        self.load_with(Vec::new())
+    }
+
+    /// The settings of all sources, with flags that a verb has of its own.
+    ///
+    /// # Errors
+    /// All problems together.
+    pub(crate) fn load_with(&self, own: Vec<Given>) -> Result<Settings, CliError> {
+        let environment = environment()?;
+        let read_variable = |name: &str| environment.get(name).cloned();
+        let named = self.config.clone().or_else(|| read_variable(FILE_VARIABLE).map(PathBuf::from));
         let file = match named {
             Some(path) => Some(read(&path)?),
             None if Path::new(DEFAULT_FILE).exists() => Some(read(Path::new(DEFAULT_FILE))?),
             None => None,
         };
-        let variables = std::env::vars_os()
-            .filter_map(|(name, _)| name.into_string().ok())
-            .filter(|name| name.starts_with(PREFIX))
-            .collect();
-        let sources = Sources { flags: self.given(), environment: &environment, variables, file };
+        let sources = Sources {
+            flags: self.given().chain(own).collect(),
+            environment: &read_variable,
+            variables: environment.keys().cloned().collect(),
+            file,
+        };
         settings::resolve(&sources).map_err(|problems| {
             CliError::new(Exit::Configuration, problems.to_string())
-                .hint("`gleaner settings --help` tells where settings come from")
+                .hint("docs/configuration.md, which `gleaner settings --markdown` prints, tells all of them")
         })
     }
 
-    fn given(&self) -> Vec<Given> {
+    fn given(&self) -> impl Iterator<Item = Given> {
         let flags = [
             ("--data-dir", "data_dir", &self.data_dir),
             ("--api-url", "api_url", &self.api_url),
@@ -78,15 +89,30 @@ impl SettingsFlags {
         ];
         let by_name = flags.into_iter().filter_map(|(flag, name, value)| {
             let value = value.clone()?;
-            Some(Given { flag: flag.to_owned(), name: name.to_owned(), value })
+            Some(Given { flag, name: name.to_owned(), value })
         });
         let by_set = self.set.iter().map(|(name, value)| Given {
-            flag: format!("--set {name}"),
+            flag: "--set",
             name: name.clone(),
             value: value.clone(),
         });
-        by_set.chain(by_name).collect()
+        by_set.chain(by_name)
     }
+}
+
+/// Our variables. This is the one place that reads the environment.
+fn environment() -> Result<BTreeMap<String, String>, CliError> {
+    let ours = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(PREFIX));
+    ours.map(|(name, value)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(CliError::new(
+            Exit::Configuration,
+            format!("the environment variable {name} is not UTF-8"),
+        )),
+    })
+    .collect()
 }
 
 fn read(path: &Path) -> Result<FileText, CliError> {

@@ -131,8 +131,8 @@ impl Headers for RequestHeaders<'_> {
 
 async fn deliver(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let server = &shared.server;
-    let (parts, body) = request.into_parts();
-    let body = match read(&shared, &parts.headers, body).await {
+    let (head, body) = request.into_parts();
+    let body = match read(&shared, &head.headers, body).await {
         Ok(body) => body,
         Err(status) => {
             server.tally.count("webhooks_unread");
@@ -146,7 +146,7 @@ async fn deliver(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         keyring: &server.keyring,
         format: &server.format,
     };
-    let reception = receive(ports, &RequestHeaders(&parts.headers), &body.bytes).await;
+    let reception = receive(ports, &RequestHeaders(&head.headers), &body.bytes).await;
     note(server, &reception);
     StatusCode::from_u16(reception.status())
         .unwrap_or(StatusCode::SERVICE_UNAVAILABLE)

@@ -1,4 +1,4 @@
-//! The tick: bulk polling of what is overdue, then the sweep.
+//! The tick: bulk polling of what is overdue, the sweep, and the removal of expired rows.
 
 use std::sync::Arc;
 
@@ -49,6 +49,13 @@ async fn tick(server: &Server) {
         Err(error) => {
             tally.count("tick_errors");
             tracing::warn!(error = ?error, "the sweep ended early");
+        }
+    }
+    match server.source.remove_expired().await {
+        Ok(removed) => tally.add("rows_expired", removed),
+        Err(error) => {
+            tally.count("tick_errors");
+            tracing::warn!(error = ?error, "expired rows could not be removed");
         }
     }
 }

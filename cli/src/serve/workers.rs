@@ -60,7 +60,7 @@ async fn take(server: &Arc<Server>, permits: &Arc<Semaphore>, running: &mut Join
         };
         let server = Arc::clone(server);
         running.spawn(async move {
-            one(&server, &task).await;
+            Box::pin(one(&server, &task)).await;
             drop(permit);
         });
     }

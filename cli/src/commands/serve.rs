@@ -1,0 +1,168 @@
+//! `gleaner serve`: receiver, workers and ticker of one machine.
+
+use std::fmt;
+use std::sync::Arc;
+
+use clap::Args;
+use domain::keyring::{Keyring, NoKeys};
+use domain::signature::verdict::Unconfigured;
+use embedded::{LockError, ServerLock};
+use serde::Serialize;
+use settings::{Given, Settings};
+use tokio::net::TcpListener;
+
+use super::settings_flags::SettingsFlags;
+use crate::backend::{Backend, Secrets};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::serve::{Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+
+/// What to do without a secret.
+const NO_SECRET: &str = "register webhooks with `gleaner webhooks create --url URL`, or set \
+                         GLEANER_WEBHOOK_SECRET, or start with --without-webhooks to find jobs by \
+                         polling alone";
+
+/// Receive webhooks, and fetch and store the results of finished jobs, until interrupted.
+///
+/// Receives signed deliveries over plain HTTP (put a proxy with TLS before it), polls for jobs whose
+/// delivery was lost, and stores each result once. GET /healthz answers 200. One server per data
+/// folder; other verbs may run beside it. SIGTERM and Ctrl-C let open work finish for at most 10
+/// seconds; what is left, also after a crash, is taken up by the next start.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:8787].
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "without_webhooks")]
+    listen: Option<String>,
+    /// Receive nothing, and find finished jobs by polling alone.
+    #[arg(long)]
+    without_webhooks: bool,
+}
+
+/// What a server says when it has started.
+#[derive(Serialize)]
+struct Started {
+    /// Where it listens; `None` if it only polls.
+    listening: Option<String>,
+    /// What is to be registered at the platform, if it is known.
+    register: Option<String>,
+}
+
+impl fmt::Display for Started {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.listening, &self.register) {
+            (None, _) => write!(out, "polling; webhooks are not received"),
+            (Some(listening), Some(register)) => {
+                write!(out, "listening on {listening}\nto be registered as {register}")
+            }
+            (Some(listening), None) => write!(
+                out,
+                "listening on {listening}\nset public_url to the URL under which the platform \
+                 reaches this, and register that with `gleaner webhooks create`"
+            ),
+        }
+    }
+}
+
+impl Serve {
+    pub(crate) async fn run(self, output: Output, flags: &SettingsFlags) -> Result<Exit, CliError> {
+        let listen = self.listen.iter().map(|address| Given {
+            flag: "--listen",
+            name: "listen".to_owned(),
+            value: address.clone(),
+        });
+        let settings = flags.load_with(listen.collect())?;
+        let backend = Backend::open(&settings)?;
+        let _lock = ServerLock::acquire(&settings.ledger_file()).map_err(locked)?;
+        let (server, listener) = assemble(backend, self.without_webhooks).await?;
+        let listening = match &listener {
+            Some(listener) => Some(format!(
+                "http://{}{}",
+                listener.local_addr().map_err(|error| cannot_listen(&settings, error))?,
+                settings.webhook_path
+            )),
+            None => None,
+        };
+        // Before it is said to be up, so that a signal sent from then on is a clean stop.
+        let interrupted = super::Interrupt::listen();
+        output.print(&Started { listening, register: settings.public_url.clone() })?;
+        match server.serve(listener, interrupted.wait()).await {
+            Ended::Asked => Ok(Exit::Ok),
+            Ended::Broken => Err(CliError::new(Exit::Bug, "a part of the server broke down")
+                .hint("nothing received is lost: start it again, and please report this")),
+        }
+    }
+}
+
+/// The server, and where it listens.
+async fn assemble(
+    backend: Backend,
+    without_webhooks: bool,
+) -> Result<(Server, Option<TcpListener>), CliError> {
+    let Backend { settings, pipeline, store, .. } = backend;
+    let secrets = Secrets::of(&settings, Arc::clone(&pipeline.clock));
+    let keyring = Keyring::new(Arc::new(secrets), settings.scheme.clone(), &settings.limits);
+    let listener = if without_webhooks {
+        None
+    } else {
+        keyring.current(&*pipeline.clock).await.map_err(no_keys)?;
+        let bound = TcpListener::bind(settings.listen).await;
+        Some(bound.map_err(|error| cannot_listen(&settings, error))?)
+    };
+    let receiver = settings.receiver;
+    let server = Server {
+        pipeline,
+        source: Arc::new(store) as Arc<dyn Waiting>,
+        keyring: Arc::new(keyring),
+        format: settings.envelope.clone(),
+        settings: ServerSettings {
+            path: settings.webhook_path.clone(),
+            workers: settings.workers,
+            hold: settings.task_hold,
+            tick: settings.tick,
+            tick_budget: settings.tick_rows,
+            bounds: ReceiverBounds {
+                connections: receiver.connections,
+                body_bytes: receiver.body_bytes,
+                bodies_bytes: receiver.bodies_bytes,
+                head_timeout: receiver.head_timeout,
+                body_timeout: receiver.body_timeout,
+            },
+        },
+        tally: Arc::new(Tally::default()),
+    };
+    Ok((server, listener))
+}
+
+fn locked(error: LockError) -> CliError {
+    match error {
+        LockError::Held { .. } => {
+            CliError::new(Exit::TryAgain, "a server is running already").because(error)
+        }
+        LockError::Io { .. } => {
+            CliError::new(Exit::System, "cannot lock the data folder").because(error)
+        }
+    }
+}
+
+fn cannot_listen(settings: &Settings, error: std::io::Error) -> CliError {
+    CliError::new(Exit::System, format!("cannot listen on {}", settings.listen))
+        .because(error)
+        .hint("name another address with --listen; port 0 takes a free one")
+}
+
+fn no_keys(error: NoKeys) -> CliError {
+    match error {
+        NoKeys::Unconfigured(Unconfigured::NoSecret) => {
+            CliError::new(Exit::Configuration, "there is no signing secret").hint(NO_SECRET)
+        }
+        NoKeys::Unconfigured(reason) => {
+            CliError::new(Exit::Configuration, "no signing secret can be used").because(reason)
+        }
+        error @ (NoKeys::Load(_) | NoKeys::Cold) => {
+            CliError::new(Exit::Configuration, "the signing secrets cannot be read")
+                .because(error)
+                .hint(NO_SECRET)
+        }
+    }
+}
