@@ -58,7 +58,7 @@ pub async fn poll(ports: Ports<'_>, key: &JobKey, patience: Patience) -> Result<
     let mut watch = Watch::default();
     let mut attempt = 0_u32;
     while ports.clock.now() < patience.deadline {
-        let asked = match Box::pin(watch.look(ports, &task, patience.deadline)).await {
+        let asked = match watch.look(ports, &task, patience.deadline).await {
             Ok(Noted::Ended(polled)) => return Ok(polled),
             Ok(Noted::Wait(asked)) => asked,
             Err(error) if error.is_transient() && watch.bears_failure() => {
@@ -323,3 +323,6 @@ async fn put_off(ports: Ports<'_>, entry: Entry) -> Result<(), PortError> {
     .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -122,15 +122,16 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
     }
     if let State::Resubmitting { post } = &entry.state {
         let post = post.clone();
-        return resubmit::recover(ports, entry, post, look).await;
+        return Box::pin(resubmit::recover(ports, entry, post, look)).await;
     }
     if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return put_off_for(ports, entry, wait, PutOff::Paused(pause.why)).await;
     }
+    // Boxed, since these are large and few callers need all of them.
     match task.key.kind {
-        Kind::Extract => extract::work(ports, entry, look).await,
-        Kind::Batch | Kind::Crawl => parent::work(ports, entry, look).await,
+        Kind::Extract => Box::pin(extract::work(ports, entry, look)).await,
+        Kind::Batch | Kind::Crawl => Box::pin(parent::work(ports, entry, look)).await,
     }
 }
 

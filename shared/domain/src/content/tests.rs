@@ -26,7 +26,7 @@ fn each_item_is_one_line_however_the_api_sets_it() {
         item("1", r#"{"url":"https://e.example/1","status":"failed","error_code":"TIMEOUT"}"#),
     ];
     let lines = part_lines(&key(), &items).unwrap();
-    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 2);
+    assert_eq!(std::str::from_utf8(&lines).unwrap().lines().count(), 2);
     let heads = part_heads(&lines).unwrap();
     assert_eq!(heads.iter().map(|head| head.key.as_str()).collect::<Vec<_>>(), ["0", "1"]);
     assert_eq!(heads[0].failure, None);

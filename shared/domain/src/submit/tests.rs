@@ -245,10 +245,10 @@ async fn two_processes_with_the_same_submission_pay_once() {
         dry.calls()
     };
     for lag in [Duration::ZERO, 20 * MINUTE] {
-        for k in 0..calls.len() {
+        for (k, call) in calls.iter().enumerate() {
             // A process that falls asleep after its last look at the clock and before the POST
             // cannot be kept from making it: the platform takes no token that would expire.
-            if calls[k] == "submit" && !lag.is_zero() {
+            if *call == "submit" && !lag.is_zero() {
                 continue;
             }
             let rig = Rig::new();
@@ -383,7 +383,7 @@ fn an_outcome_closes_its_own_post_alone() {
 async fn a_submission_is_remembered_as_long_as_the_ledger_remembers() {
     let rig = Rig::new();
     submit_page(&rig).await;
-    rig.clock.advance(rig.limits.retention - HOUR);
+    rig.clock.advance(rig.limits.retention.saturating_sub(HOUR));
     assert_eq!(submit_page(&rig).await, accepted("job-1", Submitter::Earlier));
     rig.clock.advance(2 * HOUR);
     assert_eq!(submit_page(&rig).await, accepted("job-2", Submitter::ThisCall));

@@ -314,9 +314,9 @@ async fn two_workers_with_the_same_message_pay_once() {
         dry.calls()
     };
     for lag in [std::time::Duration::ZERO, 20 * MINUTE] {
-        for k in 0..calls.len() {
+        for (k, call) in calls.iter().enumerate() {
             // A worker that falls asleep after its last look at the clock cannot be held.
-            if calls[k] == "submit" && !lag.is_zero() {
+            if *call == "submit" && !lag.is_zero() {
                 continue;
             }
             let (rig, key, replacement) = failing();
