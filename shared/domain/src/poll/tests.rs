@@ -32,12 +32,14 @@ fn standing(polled: &Polled) -> String {
     }
 }
 
-fn say(rig: &Rig, answers: impl IntoIterator<Item = Result<ExtractJob, ApiError>>) {
+type Answer = Result<ExtractJob, ApiError>;
+
+fn say(rig: &Rig, answers: impl IntoIterator<Item = Answer>) {
     answers.into_iter().for_each(|answer| rig.jobs.answer_extract(&id("a"), answer));
 }
 
-fn stands(status: JobStatus) -> Result<ExtractJob, ApiError> {
-    Ok(answer(&extract("a"), status))
+fn stands(status: JobStatus) -> ExtractJob {
+    answer(&extract("a"), status)
 }
 
 /// CL-01: 429 with `Retry-After: 0`, then 1, for ever; one second at most.
@@ -62,7 +64,7 @@ async fn throttling_does_not_outlast_the_deadline() {
 async fn a_sleep_never_passes_the_deadline() {
     let rig = Rig::new();
     let begun = rig.now();
-    say(&rig, [stands(JobStatus::Processing)]);
+    say(&rig, [Ok(stands(JobStatus::Processing))]);
     let long = Patience { base: 3_000 * SECOND, cap: 3_000 * SECOND, ..patience(&rig, 2 * SECOND) };
     let polled = poll(rig.ports(), &extract("a"), long).await.unwrap();
     let unfinished = PutOff::Unfinished(JobStatus::Processing);
@@ -88,9 +90,9 @@ async fn a_platform_that_hangs_costs_no_more_than_the_deadline() {
 #[tokio::test]
 async fn each_end_of_a_wait_is_told_apart() {
     for (given, expected) in [
-        (stands(JobStatus::Completed), "stored"),
-        (stands(JobStatus::Failed), "dead unlinked_failure"),
-        (stands(JobStatus::Cancelled), "dead cancelled"),
+        (Ok(stands(JobStatus::Completed)), "stored"),
+        (Ok(stands(JobStatus::Failed)), "dead unlinked_failure"),
+        (Ok(stands(JobStatus::Cancelled)), "dead cancelled"),
     ] {
         let rig = Rig::new();
         say(&rig, [given]);
@@ -115,7 +117,7 @@ async fn an_unknown_status_is_reported_quickly() {
     for status in ["expired", "COMPLETED", ""] {
         let rig = Rig::new();
         let begun = rig.now();
-        say(&rig, [stands(JobStatus::from_api(status))]);
+        say(&rig, [Ok(stands(JobStatus::from_api(status)))]);
         let polled = poll_a(&rig, HOUR).await;
         assert_eq!(polled, Polled::UnknownStatus(JobStatus::Unknown(status.into())));
         assert_eq!(rig.jobs.calls().len(), 3);
@@ -139,7 +141,7 @@ async fn odd_numbers_neither_panic_nor_spin() {
     ] {
         let rig = Rig::new();
         let begun = rig.now();
-        say(&rig, [stands(JobStatus::Queued)]);
+        say(&rig, [Ok(stands(JobStatus::Queued))]);
         let odd = Patience { deadline: after(begun, longest), base, cap };
         let polled = poll(rig.ports(), &extract("a"), odd).await.unwrap();
         assert!(matches!(polled, Polled::Timeout(_)));
@@ -147,7 +149,7 @@ async fn odd_numbers_neither_panic_nor_spin() {
         assert!(rig.jobs.calls().len() <= 30);
     }
     let rig = Rig::new();
-    say(&rig, [stands(JobStatus::Completed)]);
+    say(&rig, [Ok(stands(JobStatus::Completed))]);
     let past = Patience { deadline: Timestamp::MIN, ..patience(&rig, SECOND) };
     assert_eq!(poll(rig.ports(), &extract("a"), past).await.unwrap(), Polled::Timeout(None));
     assert_eq!(rig.jobs.calls(), []);
@@ -171,7 +173,7 @@ async fn a_quota_ends_the_wait_and_a_rate_limit_does_not() {
     let rig = Rig::new();
     let begun = rig.now();
     let rate = ApiError { retryable: Some(true), ..retry_after(throttled(), 20 * SECOND) };
-    say(&rig, [Err(rate), stands(JobStatus::Completed)]);
+    say(&rig, [Err(rate), Ok(stands(JobStatus::Completed))]);
     assert_eq!(standing(&poll_a(&rig, HOUR).await), "stored");
     let lasted = between(begun, rig.now());
     assert!(lasted >= 20 * SECOND && lasted < 5 * MINUTE, "{lasted:?}");
@@ -182,7 +184,7 @@ async fn a_quota_ends_the_wait_and_a_rate_limit_does_not() {
 async fn hiccups_are_tolerated_and_counted() {
     let rig = Rig::new();
     let hiccup = |status| Err(error(ApiErrorKind::Unavailable, status));
-    say(&rig, [hiccup(Some(502)), hiccup(None), hiccup(None), stands(JobStatus::Completed)]);
+    say(&rig, [hiccup(Some(502)), hiccup(None), hiccup(None), Ok(stands(JobStatus::Completed))]);
     assert_eq!(standing(&poll_a(&rig, HOUR).await), "stored");
     let rig = Rig::new();
     say(&rig, [hiccup(Some(502))]);
@@ -192,9 +194,9 @@ async fn hiccups_are_tolerated_and_counted() {
     let rig = Rig::new();
     for _ in 0..3 {
         say(&rig, (1..FAILURES_MAX).map(|_| hiccup(Some(502))));
-        say(&rig, [stands(JobStatus::Processing)]);
+        say(&rig, [Ok(stands(JobStatus::Processing))]);
     }
-    say(&rig, [stands(JobStatus::Completed)]);
+    say(&rig, [Ok(stands(JobStatus::Completed))]);
     assert_eq!(standing(&poll_a(&rig, 10 * HOUR).await), "stored");
 }
 
@@ -204,23 +206,23 @@ async fn hiccups_are_tolerated_and_counted() {
 async fn a_port_that_fails_once_does_not_end_the_wait() {
     let calls = {
         let rig = Rig::new();
-        say(&rig, [stands(JobStatus::Completed)]);
+        say(&rig, [Ok(stands(JobStatus::Completed))]);
         let dry = Faulty::new(&rig, []);
         poll(dry.ports(), &extract("a"), patience(&rig, HOUR)).await.unwrap();
         dry.calls()
     };
     // The first two make sure that the row is there; who waits may well see them fail.
-    for k in 2..calls.len() {
+    for (k, call) in calls.iter().enumerate().skip(2) {
         for fault in [Fault::FailBefore, Fault::FailAfter] {
             let rig = Rig::new();
-            say(&rig, [stands(JobStatus::Completed)]);
+            say(&rig, [Ok(stands(JobStatus::Completed))]);
             let faulty = Faulty::new(&rig, [(k, fault)]);
             let polled = poll(faulty.ports(), &extract("a"), patience(&rig, HOUR)).await.unwrap();
-            assert_eq!(standing(&polled), "stored", "{} {fault:?}", calls[k]);
+            assert_eq!(standing(&polled), "stored", "{call} {fault:?}");
         }
     }
     let rig = Rig::new();
-    say(&rig, [stands(JobStatus::Completed)]);
+    say(&rig, [Ok(stands(JobStatus::Completed))]);
     let faulty = Faulty::new(&rig, (2..10_000).map(|k| (k, Fault::FailBefore)));
     let given_up = poll(faulty.ports(), &extract("a"), patience(&rig, HOUR)).await.unwrap_err();
     assert!(given_up.is_transient());
@@ -258,8 +260,7 @@ async fn a_run_over_pages_stops_at_the_deadline() {
     let ports = Ports { jobs: &slow, ..rig.ports() };
     let polled = poll(ports, &key, patience(&rig, 10 * SECOND)).await.unwrap();
     assert!(matches!(polled, Polled::Timeout(Some(_))), "{polled:?}");
-    let parts = rig.entry(&key).run.unwrap().parts.len();
-    assert_eq!(parts, 3);
+    assert_eq!(rig.entry(&key).run.unwrap().parts.len(), 3);
     rig.jobs.clear_calls();
     rig.settle().await;
     assert_eq!((rig.stands(&key).as_str(), rig.jobs.calls().len()), ("stored", 7));
@@ -320,7 +321,7 @@ impl Jobs for Slow<'_> {
 }
 
 /// One answer of the platform, of any sort.
-fn any_answer() -> impl Strategy<Value = Result<ExtractJob, ApiError>> {
+fn any_answer() -> impl Strategy<Value = Answer> {
     use ApiErrorKind as K;
     let kinds = [
         (K::Throttled, 429),
@@ -338,10 +339,10 @@ fn any_answer() -> impl Strategy<Value = Result<ExtractJob, ApiError>> {
     };
     let trouble = (prop::sample::select(kinds.to_vec()), prop::option::of(0_u32..100));
     prop_oneof![
-        Just(stands(JobStatus::Queued)),
-        Just(stands(JobStatus::Processing)),
-        Just(stands(JobStatus::Completed)),
-        Just(stands(JobStatus::from_api("new"))),
+        Just(Ok(stands(JobStatus::Queued))),
+        Just(Ok(stands(JobStatus::Processing))),
+        Just(Ok(stands(JobStatus::Completed))),
+        Just(Ok(stands(JobStatus::from_api("new")))),
         Just(Ok(failed)),
         trouble.prop_map(|((kind, status), wait)| {
             let error = error(kind, Some(status));
@@ -401,7 +402,7 @@ async fn the_pauses_are_spread_over_the_whole_of_each_step() {
     for seed in 0..400 {
         let mut rig = Rig::new();
         rig.random = SeededRandom::new(seed);
-        say(&rig, [stands(JobStatus::Processing)]);
+        say(&rig, [Ok(stands(JobStatus::Processing))]);
         poll_a(&rig, MINUTE).await;
         for (pauses, pause) in first_four.iter_mut().zip(rig.clock.sleeps()) {
             pauses.push(pause);
@@ -423,7 +424,7 @@ async fn the_pauses_are_spread_over_the_whole_of_each_step() {
 #[tokio::test]
 async fn waiting_for_a_job_makes_the_ledger_owe_it() {
     let rig = Rig::new();
-    say(&rig, [stands(JobStatus::Queued)]);
+    say(&rig, [Ok(stands(JobStatus::Queued))]);
     poll_a(&rig, SECOND).await;
     let row = rig.entry(&extract("a"));
     assert_eq!((row.link.is_none(), row.state.name()), (true, StateName::Expected));

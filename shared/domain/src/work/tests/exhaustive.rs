@@ -1,6 +1,8 @@
 //! Each use case, with each of its port calls failing or crashing, before and after its effect,
 //! once and twice; then left alone until quiet. The end is the same as without faults.
 
+use std::time::Duration;
+
 use super::faults::{Fault, Faulty, run};
 use super::parents::{item_keys, whole};
 use super::rig::{
@@ -257,6 +259,38 @@ async fn any_two_faults_lead_to_the_same_end() {
                     let with = end_with(&case, &plan).await;
                     assert_eq!(with, without, "{}: {plan:?}", case.name);
                 }
+            }
+        }
+    }
+}
+
+/// DQ-06, WK-14: a whole second process in the middle of the first, at once or after the first
+/// slept longer than any of its claims last.
+#[tokio::test]
+async fn a_second_process_at_any_moment_leads_to_the_same_end() {
+    for case in cases() {
+        let without = end_with(&case, &[]).await;
+        let calls = {
+            let rig = (case.world)();
+            let dry = Faulty::new(&rig, []);
+            case.act.once(&dry);
+            dry.calls()
+        };
+        for lag in [Duration::ZERO, 20 * MINUTE] {
+            for (k, call) in calls.iter().enumerate() {
+                // Whoever falls asleep after the last look at the clock and before the POST
+                // cannot be kept from making it: the platform takes no token that expires.
+                if *call == "submit" && !lag.is_zero() {
+                    continue;
+                }
+                let rig = (case.world)();
+                let second = || {
+                    rig.clock.advance(lag);
+                    case.act.once(&Faulty::new(&rig, []));
+                };
+                case.act.once(&Faulty::with_visitor(&rig, k, second));
+                heal(&rig, case.act).await;
+                assert_eq!(end(&rig), without, "{}: {lag:?} before {call} ({k})", case.name);
             }
         }
     }

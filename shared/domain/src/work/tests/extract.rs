@@ -264,7 +264,7 @@ async fn an_unlinked_failure_waits_for_an_unresolved_post() {
     intent.due_at = Some(after(rig.now(), 1_000 * HOUR));
     rig.ledger.place_intent(&intent);
     let begun = rig.now();
-    while rig.now() < after(begun, rig.limits.max_age - HOUR) {
+    while rig.now() < after(begun, 47 * HOUR) {
         let worked = rig.work_when_due(&key).await;
         assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");
         rig.clock.advance(10 * MINUTE);
@@ -320,7 +320,7 @@ async fn the_age_of_a_failed_job_is_that_of_its_creation() {
     let rig = Rig::new();
     let key = extract("a");
     rig.receive_linked(&key);
-    let created_at = Some(before(rig.now(), rig.limits.retention - HOUR));
+    let created_at = Some(before(rig.now(), rig.limits.retention.saturating_sub(HOUR)));
     rig.jobs.answer_extract(&key.job_id, Ok(ExtractJob { created_at, ..failed(&key, true) }));
     assert_eq!(rig.work(&key).await, dead(DeadReason::Failed));
     assert_eq!(rig.jobs.submits(), []);

@@ -91,7 +91,9 @@ async fn a_batch_may_hold_one_address_twice() {
     let key = crawl("c");
     rig.announce(&key).await;
     let mut pages = items(0..2);
-    pages.iter_mut().for_each(|page| page.key = page.url.clone());
+    for page in &mut pages {
+        page.key = page.url.clone();
+    }
     rig.jobs.answer_parent(&key, Ok(whole(&key, JobStatus::Completed, pages)));
     rig.work(&key).await;
     let manifest = "kind=crawl/dt=2026-11-29/c/_manifest.json";
