@@ -1,7 +1,7 @@
 //! Known faults of other receivers, each tried literally.
 
-use std::sync::Mutex;
 use std::io::Write as _;
+use std::sync::Mutex;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
