@@ -37,6 +37,7 @@ impl Output {
     ///
     /// # Errors
     /// As [`Output::print`].
+    #[expect(clippy::unused_self, reason = "a line is the same for people and machines")]
     pub(crate) fn line(self, line: &str) -> Result<(), CliError> {
         write(format!("{line}\n").as_bytes()).map(drop)
     }

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::pipeline::Pipeline;
 
 /// Longest single wait; a longer pause of the account is waited for in pieces.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_mins(1);
 /// Failures of the ledger in a row after which a submission is given up for this call.
 const FAILURES_MAX: u32 = 5;
 

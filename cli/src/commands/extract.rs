@@ -27,7 +27,7 @@ pub(crate) struct Extract {
     #[command(flatten)]
     fetch: FetchFlags,
     /// How long the platform may take.
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "1m", value_parser = parse_duration)]
     timeout: Duration,
 }
 

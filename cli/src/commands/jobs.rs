@@ -55,7 +55,7 @@ struct List {
     kind: Option<Kind>,
     /// Most rows.
     #[arg(
-        long, default_value_t = 100, value_name = "ROWS",
+        long, default_value_t = 100, allow_negative_numbers = true, value_name = "ROWS",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     limit: u32,

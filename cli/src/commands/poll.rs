@@ -38,13 +38,13 @@ pub(crate) struct Poll {
     #[arg(long, value_name = "KIND", requires = "ids")]
     kind: Option<Kind>,
     /// When to give up waiting.
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "5m", value_parser = parse_duration)]
     max_wait: Duration,
     /// First pause between two looks, drawn at random up to this; doubles each time.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "1s", value_parser = parse_duration)]
     base: Duration,
     /// Longest pause between two looks.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "30s", value_parser = parse_duration)]
     cap: Duration,
     /// One round, for a timer: end with 0 although jobs are still open.
     #[arg(long, conflicts_with = "ids")]

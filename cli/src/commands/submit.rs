@@ -57,13 +57,13 @@ pub(crate) struct Submit {
     crawl: bool,
     /// Levels of a crawl, 1 = the seed only.
     #[arg(
-        long, requires = "crawl", default_value_t = 2,
+        long, requires = "crawl", default_value_t = 2, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(CRAWL_DEPTH_MAX))
     )]
     depth: u32,
     /// Most pages of each crawl.
     #[arg(
-        long, requires = "crawl", default_value_t = 50,
+        long, requires = "crawl", default_value_t = 50, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(CRAWL_PAGES_MAX))
     )]
     limit: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Submit {
     #[arg(long = "ref", value_name = "REF", value_parser = parse_name)]
     reference: Option<String>,
     /// How long to go on when the platform makes us wait.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "10m", value_parser = parse_duration)]
     max_wait: Duration,
     /// Show what would be submitted and what it would cost; send nothing.
     #[arg(long)]
@@ -108,7 +108,7 @@ impl Submit {
         };
         let reference = self.reference.as_deref();
         plan(&lines, shape, &self.fetch.options(), self.run.clone(), reference)
-            .map_err(|error| CliError::new(Exit::Usage, error.to_string()))
+            .map_err(|error| CliError::new(Exit::Usage, error.to_string()).hint(error.hint()))
     }
 
     fn lines(&self) -> Result<Vec<Line>, CliError> {

@@ -139,7 +139,7 @@ impl Call<'_> {
 
     /// Works tasks until none is visible.
     async fn drain(&self) -> Result<(), PortError> {
-        let hold = self.backend.pipeline.limits.page_timeout * 3;
+        let hold = self.backend.settings.task_hold;
         let at_once = usize::try_from(self.backend.settings.workers).unwrap_or(1).max(1);
         while !self.is_blocked() {
             let taken = self.backend.store.receive(TAKE_MAX, hold).await?;

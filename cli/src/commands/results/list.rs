@@ -21,14 +21,22 @@ pub(super) struct List {
     #[arg(long, value_name = "KIND")]
     kind: Option<Kind>,
     /// Results of this date only: the UTC date on which the job was created.
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     dt: Option<Date>,
     /// Most rows.
     #[arg(
-        long, default_value_t = 100, value_name = "ROWS",
+        long, default_value_t = 100, allow_negative_numbers = true, value_name = "ROWS",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     limit: u32,
+}
+
+fn parse_date(text: &str) -> Result<Date, String> {
+    // Other spellings of a date would name no folder of ours.
+    match text.parse::<Date>() {
+        Ok(date) if date.to_string() == text => Ok(date),
+        _ => Err("write a date as 2026-11-30".to_owned()),
+    }
 }
 
 /// One row.

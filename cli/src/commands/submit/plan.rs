@@ -53,6 +53,17 @@ pub(super) enum PlanError {
     },
 }
 
+impl PlanError {
+    /// What to do about it.
+    pub(super) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "see `gleaner submit --help` for what is allowed",
+            Self::RefsInBatch => "leave out --batch, or the second column of the list",
+            Self::OneRef { .. } => "give refs in the list's second column, after a tab",
+        }
+    }
+}
+
 /// Makes the submissions. Without a name the run is named after what is asked for, so that the
 /// same list with the same options is the same run.
 ///
@@ -152,7 +163,7 @@ mod tests {
         let html = FetchOptions { formats: vec![Format::Html], ..FetchOptions::default() };
         let crawl = Shape::Crawl { depth: 2, limit: 50 };
         let first = with(&lines(3), Shape::Extract, &options).unwrap();
-        insta::assert_snapshot!(first.run, @"run-5c7bb9dc53a0d7ef");
+        insta::assert_snapshot!(first.run, @"run-39b468c3f689ed29");
         assert_eq!(with(&lines(3), Shape::Extract, &options).unwrap(), first);
         let mut with_ref = lines(3);
         with_ref[0].reference = Some("a".to_owned());

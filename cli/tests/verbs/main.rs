@@ -1,0 +1,18 @@
+//! The verbs, run as processes against platforms on loopback.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets something unexpected shall panic"
+)]
+
+mod bad_input;
+mod bench;
+mod extract;
+mod jobs;
+mod poll;
+mod results;
+mod scripted;
+mod shown;
+mod submit;
