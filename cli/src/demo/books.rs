@@ -20,7 +20,8 @@ pub(super) struct Page {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Job {
     pub(super) kind: String,
-    pub(super) job_id: String,
+    #[serde(rename = "job_id")]
+    pub(super) id: String,
     pub(super) urls: Vec<String>,
     pub(super) finished_at: Option<Timestamp>,
     pub(super) status: String,

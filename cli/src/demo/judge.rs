@@ -74,7 +74,7 @@ pub(super) fn judge(jobs: &[Job], root: &Path, changed: Vec<PathBuf>) -> Judgeme
         }
         judge_job(job, &found, root, &mut judgement);
     }
-    let known: BTreeSet<_> = jobs.iter().map(|job| job.job_id.as_str()).collect();
+    let known: BTreeSet<_> = jobs.iter().map(|job| job.id.as_str()).collect();
     for id in found.by_job.keys().filter(|id| !known.contains(id.as_str())) {
         judgement.wrong(format!("an object for job {id}, which the platform does not know"));
     }
@@ -170,22 +170,22 @@ fn plain(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn judge_job(job: &Job, found: &Found, root: &Path, judgement: &mut Judgement) {
-    let objects = found.by_job.get(&job.job_id).map_or(&[][..], Vec::as_slice);
+    let objects = found.by_job.get(&job.id).map_or(&[][..], Vec::as_slice);
     let is_extract = job.kind == "extract";
     let owed = if is_extract { job.status == "completed" } else { job.is_terminal() };
     // Of a job that nobody of ours submitted we know only by an accepted delivery.
     let told = !is_foreign(job) || job.deliveries.accepted > 0;
     match objects {
         [] if owed && told => {
-            judgement.lost(format!("{} {} has no object", job.kind, job.job_id));
+            judgement.lost(format!("{} {} has no object", job.kind, job.id));
         }
         [] => {}
         [object] => {
             judgement.stored += 1;
             if !owed {
-                judgement.wrong(format!("{} is stored, and is {}", job.job_id, job.status));
+                judgement.wrong(format!("{} is stored, and is {}", job.id, job.status));
             } else if object.kind != job.kind {
-                judgement.wrong(format!("{} is stored as {}", job.job_id, object.kind));
+                judgement.wrong(format!("{} is stored as {}", job.id, object.kind));
             } else if is_extract {
                 judge_extract(job, object, judgement);
             } else {
@@ -211,11 +211,11 @@ fn judge_extract(job: &Job, object: &Object, judgement: &mut Judgement) {
     let data = answer.and_then(|answer| answer.data).unwrap_or_default();
     let part = job.parts.as_deref().and_then(<[Part]>::first);
     let Some(part) = part else {
-        judgement.wrong(format!("the books hold no text of {}", job.job_id));
+        judgement.wrong(format!("the books hold no text of {}", job.id));
         return;
     };
     if !same_texts(part, &data) {
-        judgement.wrong(format!("{} is stored with other text than was served", job.job_id));
+        judgement.wrong(format!("{} is stored with other text than was served", job.id));
     }
 }
 
@@ -228,8 +228,7 @@ fn same(served: Option<&Content>, stored: Option<&str>) -> bool {
     match (served, stored) {
         (None, None) => true,
         (Some(served), Some(stored)) => {
-            let digest = Sha256::digest(stored.as_bytes());
-            served.sha256 == digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            served.sha256 == hex::encode(Sha256::digest(stored.as_bytes()))
         }
         _ => false,
     }
@@ -241,10 +240,8 @@ fn judge_parent(job: &Job, manifest: &Object, root: &Path, judgement: &mut Judge
     let mut lines = 0_u64;
     for part in &manifest.parts {
         let path = root.join(&part.key);
-        let intact = std::fs::read(&path).is_ok_and(|bytes| {
-            let digest = Sha256::digest(&bytes);
-            digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>() == part.sha256
-        });
+        let intact = std::fs::read(&path)
+            .is_ok_and(|bytes| hex::encode(Sha256::digest(&bytes)) == part.sha256);
         let read = plain(&path).filter(|_| intact).and_then(|content| read_lines(&content));
         let Some(read) = read.filter(|read| u64::try_from(read.len()) == Ok(part.items)) else {
             judgement.wrong(format!("the part {} is not as its manifest says", part.key));
@@ -261,10 +258,10 @@ fn judge_parent(job: &Job, manifest: &Object, root: &Path, judgement: &mut Judge
     let unique = u64::try_from(keys.len()).unwrap_or(u64::MAX);
     if unique != lines {
         judgement.stored_twice += 1;
-        judgement.find(format!("{} {} holds an item twice", job.kind, job.job_id));
+        judgement.find(format!("{} {} holds an item twice", job.kind, job.id));
     }
     if lines < finished {
-        judgement.lost(format!("{} {} holds {lines} of {finished} items", job.kind, job.job_id));
+        judgement.lost(format!("{} {} holds {lines} of {finished} items", job.kind, job.id));
         return;
     }
     for part in job.parts.as_deref().unwrap_or_default() {
@@ -272,8 +269,7 @@ fn judge_parent(job: &Job, manifest: &Object, root: &Path, judgement: &mut Judge
             stored.iter().find(|(status, data)| *status == part.status && same_texts(part, data))
         });
         if stored.is_none() {
-            judgement
-                .wrong(format!("{} has other text than was served for {}", job.job_id, part.url));
+            judgement.wrong(format!("{} has other text than was served for {}", job.id, part.url));
             return;
         }
     }

@@ -102,7 +102,7 @@ pub(super) async fn latencies(pipeline: &Pipeline, books: &[Job]) -> Result<Vec<
         .iter()
         .filter_map(|job| {
             let kind = job.kind.parse::<Kind>().ok()?;
-            Some((JobKey::new(kind, JobId::parse(&job.job_id).ok()?), job.finished_at?))
+            Some((JobKey::new(kind, JobId::parse(&job.id).ok()?), job.finished_at?))
         })
         .collect();
     let filter =
