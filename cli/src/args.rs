@@ -28,31 +28,22 @@ struct Arguments {
     verb: Verb,
 }
 
+// The arguments of a verb carry its help text; a comment on the variant would hide the long form.
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run simulator and pipeline together, and balance the books at the end.
     Demo(commands::demo::Demo),
     /// Run the platform's simulator.
     Simulate(commands::simulate::Simulate),
-    /// Submit URLs, from arguments, a file or standard input.
     Submit(commands::submit::Submit),
-    /// Extract one URL at once, and print the result; recorded nowhere.
     Extract(commands::extract::Extract),
-    /// Wait for jobs, and store their results.
     Poll(commands::poll::Poll),
-    /// List stored results, print one, or tell where it lies.
     Results(commands::results::Results),
-    /// List jobs, show one, count them, or try one again.
     Jobs(commands::jobs::Jobs),
-    /// Receive webhooks, and fetch and store the results of finished jobs, until interrupted.
     Serve(commands::serve::Serve),
-    /// Create, list, update and delete webhooks at the platform.
     Webhooks(commands::webhooks::Webhooks),
-    /// Print all settings in force, with their source; secrets are not shown.
     Settings(commands::settings::ShowSettings),
-    /// Print a script that completes the command line.
     Completions(commands::completions::Completions),
-    /// Print the exit codes and what they say.
     ExitCodes(commands::completions::ExitCodes),
 }
 

@@ -139,7 +139,10 @@ pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
 }
 
 /// Makes the data folder, for its owner alone.
-fn make_data_dir(dir: &Path) -> Result<(), CliError> {
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn make_data_dir(dir: &Path) -> Result<(), CliError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -9,7 +9,7 @@ use settings::{InForce, Origin};
 use super::settings_flags::SettingsFlags;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, write};
 
 /// Print all settings in force, with their source; secrets are not shown.
 ///
@@ -39,7 +39,7 @@ impl fmt::Display for Shown<'_> {
 impl ShowSettings {
     pub(crate) fn run(self, output: Output, flags: &SettingsFlags) -> Result<Exit, CliError> {
         if self.markdown {
-            output.line(settings::markdown().trim_end())?;
+            write(settings::markdown().as_bytes())?;
             return Ok(Exit::Ok);
         }
         for InForce { name, value, origin } in &flags.load()?.in_force {

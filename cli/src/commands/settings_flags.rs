@@ -31,7 +31,7 @@ pub(crate) struct SettingsFlags {
     /// Folder of ledger, results and secrets [default: gleaner-data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Base URL of the platform's API [default: <https://scraper.geonode.io>].
+    /// Base URL of the platform's API [default: `https://scraper.geonode.io`].
     #[arg(long, global = true, value_name = "URL")]
     api_url: Option<String>,
     /// File with the account's API key, which nobody else may read.

@@ -33,13 +33,10 @@ pub(crate) struct Webhooks {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Register webhooks, one per event, and keep their signing secrets.
     Create(Create),
     /// List the account's webhooks, and whether their secrets are here.
     List,
-    /// Change a webhook's URL, description or activity.
     Update(Update),
-    /// Delete webhooks, then their secrets.
     Delete(Delete),
 }
 

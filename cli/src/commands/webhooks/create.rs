@@ -10,6 +10,7 @@ use scraper_api::{CreatedWebhook, NewWebhook, Webhook};
 
 use super::report::Row;
 use super::{Account, has_secret, parse_description, parse_url, secrets_file};
+use crate::backend::make_data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
@@ -60,6 +61,9 @@ impl Create {
             return Err(CliError::new(Exit::Configuration, "the secrets file is full").hint(
                 "delete webhooks with `gleaner webhooks delete`; it holds at most 30 secrets",
             ));
+        }
+        if account.settings.secrets_file_given.is_none() {
+            make_data_dir(&account.settings.data_dir)?;
         }
         let present = account.webhooks().await?;
         for kind in kinds {
