@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::input::{from_arguments, parse_duration};
 use crate::output::{Output, write};
 
-/// Extract one URL and print the result.
+/// Extract one URL at once, and print the result; recorded nowhere.
 ///
 /// The call waits for the result and prints it byte for byte; with --json, the platform's whole
 /// answer. It is charged, and recorded nowhere: the platform keeps no job for it, and neither the
