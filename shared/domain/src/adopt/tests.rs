@@ -46,8 +46,10 @@ async fn a_job_is_claimed_by_one_link_for_ever() {
     let mut redriven = ours.clone();
     redriven.base = 3;
     assert_eq!(claim(&redriven).await, Claimed::Ours, "a redrive moves the base only");
-    let next = Link { attempt: 1, ..ours };
+    let next = Link { attempt: 1, ..ours.clone() };
     assert_eq!(claim(&next).await, Claimed::Theirs);
+    let another = Link { lineage: id("b"), ..ours };
+    assert_eq!(claim(&another).await, Claimed::Theirs);
 }
 
 /// WK-14: what a candidate must match: kind, address in normal form, options, time window.

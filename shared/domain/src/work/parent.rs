@@ -178,12 +178,9 @@ async fn save_held(
     entry: Entry,
     run: Run,
 ) -> Result<Option<(Entry, Run)>, PortError> {
-    let generation = entry.generation;
+    // A terminal row has no run, so this is also about a row that is still open.
     let holder = run.holder.clone();
-    let is_ours = |row: &Entry| {
-        let held = row.run.as_ref().is_some_and(|run| run.holder == holder);
-        held && row.generation == generation && !row.state.is_terminal()
-    };
+    let is_ours = |row: &Entry| row.run.as_ref().is_some_and(|run| run.holder == holder);
     save(ports, entry, run, is_ours).await
 }
 

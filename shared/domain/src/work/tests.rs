@@ -1,6 +1,7 @@
 mod exhaustive;
 mod extract;
 pub(crate) mod faults;
+mod overtaken;
 mod parents;
 mod parents_trouble;
 mod resubmit;

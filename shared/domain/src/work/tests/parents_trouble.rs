@@ -208,9 +208,18 @@ async fn a_part_that_reads_differently_after_a_crash_begins_a_new_run() {
     assert!(!rig.json(MANIFEST)["parts"].to_string().contains(orphan));
 }
 
-/// A part that was damaged where it lies is not named by a manifest.
+/// A part that was damaged or replaced where it lies is not named by a manifest.
 #[tokio::test]
 async fn a_damaged_part_begins_a_new_run() {
+    a_part_changed_by(|rig, part| assert!(rig.results.corrupt(part))).await;
+    a_part_changed_by(|rig, part| {
+        let lines = crate::content::part_lines(&batch("b"), &items(0..50)[..49]).unwrap();
+        rig.results.place(part, crate::object::encode(part, &lines).unwrap());
+    })
+    .await;
+}
+
+async fn a_part_changed_by(change: impl Fn(&Rig, &str)) {
     let rig = Rig::new();
     let key = completed(&rig, 120).await;
     rig.jobs.answer_page(&key, 3, Err(error(ApiErrorKind::Unavailable, None)));
@@ -219,9 +228,10 @@ async fn a_damaged_part_begins_a_new_run() {
     rig.jobs.answer_page(&key, 3, Ok(last));
     rig.work(&key).await;
     let part = rig.results.keys()[0].clone();
-    assert!(rig.results.corrupt(&part));
+    change(&rig, &part);
     rig.settle().await;
     assert_eq!(rig.stands(&key), "stored");
+    assert!(!rig.json(MANIFEST)["parts"].to_string().contains(&part));
     assert_eq!(item_keys(&rig, MANIFEST), indices(120));
     let object = stored_object(&rig.entry(&key));
     assert_eq!(rig.results.read(MANIFEST).await.unwrap().unwrap().0.sha256, object.sha256);
