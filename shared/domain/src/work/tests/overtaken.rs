@@ -1,7 +1,7 @@
 //! Workers that others overtake just before their last write.
 
 use super::faults::{Faulty, run};
-use super::rig::{MINUTE, Rig, answer, extract, id, link_of};
+use super::rig::{MINUTE, Rig, answer, extract, link_of};
 use crate::adopt::claim;
 use crate::entry::{Cause, DeadReason, State};
 use crate::job::{JobError, JobStatus};
