@@ -19,7 +19,11 @@ pub(crate) const KEY: &str = "simulated-key";
 
 /// Settings that shorten the minutes after which a lost answer is looked for.
 const SETTINGS: &str = r#"
+api_connect_timeout = "1s"
+
 [limits]
+call_timeout = "2s"
+page_timeout = "3s"
 post_begin = "1s"
 post_timeout = "2s"
 adoption_margin = "1s"

@@ -232,6 +232,41 @@ async fn rounds_end_at_the_deadline() {
     assert_eq!((&summary["rounds"], &summary["open"]), (&1.into(), &1.into()));
 }
 
+/// CL-01: throttled job lists end at the deadline too, and are no busy loop.
+#[tokio::test]
+async fn throttled_rounds_end_at_the_deadline() {
+    let bench = Bench::new(Config { speed: 0.01, ..Config::default() }).await;
+    bench.run(&["submit", "https://example.com/a"]).await.expect(0);
+    for headers in ["retry-after: 0\r\n", "retry-after: 1\r\n"] {
+        let limit = move |_: usize, _: &str| error(429, headers, "RATE_LIMITED", true);
+        let platform = Scripted::start(limit).await;
+        let short = ["--base", "1ms", "--cap", "1ms", "--max-wait", "1s"];
+        let args = [["poll", "--api-url", &platform.url].as_slice(), &short].concat();
+        bench.run(&args).await.expect(3);
+        let calls = platform.calls();
+        assert!((1..=24).contains(&calls), "{calls} calls in a second");
+    }
+}
+
+/// CL-07: bad gateways, lost and late answers, cut bodies: nothing is lost or paid twice.
+#[tokio::test]
+async fn bad_weather_loses_nothing() {
+    let mut faults = Faults::none();
+    faults.api = Faults::harsh().api;
+    faults.api.payment_required = 0.0;
+    let bench = Bench::new(Config { faults, ..quick() }).await;
+    let (text, urls) = list(40);
+    bench.folder.write("urls.txt", text);
+    bench.run(&["submit", "--file", "urls.txt"]).await.expect(0);
+    assert_eq!(bench.urls(), urls);
+    let args = ["poll", "--json", "--base", "10ms", "--cap", "500ms", "--max-wait", "1m"];
+    let ran = bench.run(&args).await.expect(0);
+    assert_eq!(ran.of_type("summary")[0]["open"], 0);
+    let stored = bench.run(&["jobs", "--state", "stored", "--json"]).await.expect(0);
+    assert_eq!(stored.of_type("job").len(), 40);
+    assert_eq!(bench.urls(), urls);
+}
+
 /// CL-02: a platform that hangs does not keep the rounds beyond their deadline.
 #[tokio::test]
 async fn hanging_lists_do_not_outlast_the_deadline() {

@@ -111,6 +111,23 @@ async fn a_closed_pipe_is_no_error() {
     assert_eq!(bench.urls(), urls);
 }
 
+/// A full disk below standard output ends the call; the same command goes on.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn output_that_cannot_be_written_ends_the_call() {
+    let bench = Bench::new(quick()).await;
+    let (text, urls) = list(40);
+    bench.folder.write("urls.txt", text);
+    let args = ["submit", "--file", "urls.txt", "--json"];
+    let slowly = [args.as_slice(), &SLOWLY].concat();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = ended(bench.folder.command(&slowly).stdout(full).spawn().unwrap()).await.expect(71);
+    assert!(ran.err.contains("cannot write to standard output"), "{}", ran.err);
+    assert!(bench.books().len() < 40);
+    bench.run(&args).await.expect(0);
+    assert_eq!(bench.urls(), urls);
+}
+
 #[tokio::test]
 async fn standard_input_is_a_list_like_any_other() {
     let bench = Bench::new(quick()).await;

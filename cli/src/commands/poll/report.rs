@@ -157,7 +157,8 @@ impl Row {
             Some(PutOff::Recovering) => late("recovering"),
             Some(PutOff::Inconsistent) => late("inconsistent"),
             Some(PutOff::Spent) => late("spent"),
-            _ => late("not_looked_at"),
+            Some(PutOff::OutOfTime) => late("out_of_time"),
+            None => late("not_looked_at"),
         }
     }
 
