@@ -9,6 +9,7 @@ mod ledger;
 mod queue;
 mod random;
 mod results;
+mod secrets;
 
 pub use clock::ManualClock;
 pub use jobs::{Call, ScriptedJobs, ScriptedSubmit, extract_answer, parent_answer};
@@ -16,6 +17,7 @@ pub use ledger::MemoryLedger;
 pub use queue::MemoryQueue;
 pub use random::SeededRandom;
 pub use results::MemoryResults;
+pub use secrets::MemorySecrets;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -20,6 +20,9 @@ pub mod intents;
 pub mod queue;
 pub mod results;
 mod samples;
+pub mod secrets;
+mod secrets_subject;
 mod subjects;
 
+pub use secrets_subject::{Absence, Kept, SecretsCaps, SecretsSubject};
 pub use subjects::{ClockSubject, LedgerCaps, LedgerSubject, QueueSubject, ResultsSubject};

@@ -9,9 +9,11 @@ mod ledger;
 mod plan;
 mod queue;
 mod results;
+mod secrets;
 
 pub use jobs::FaultyJobs;
 pub use ledger::FaultyLedger;
 pub use plan::{Fault, FaultPlan, HANG, Surroundings};
 pub use queue::FaultyQueue;
 pub use results::FaultyResults;
+pub use secrets::FaultySecrets;

@@ -215,6 +215,32 @@ macro_rules! clock_conformance {
     };
 }
 
+/// Makes a test of each behaviour of a source of secrets: `secrets_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`SecretsSubject`](crate::conformance::SecretsSubject) for each test; it may await.
+#[macro_export]
+macro_rules! secrets_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            secrets,
+            $name,
+            $make,
+            [
+                every_secret_comes_with_its_stage,
+                odd_secrets_come_as_they_are,
+                a_changed_secret_is_seen_by_the_next_load,
+                nothing_is_no_secret,
+                an_unreadable_secret_is_corrupt_and_not_shown,
+                a_locked_secret_is_denied,
+                repeated_loads_are_alike,
+                many_load_at_a_time,
+                a_load_during_a_change_sees_one_of_both,
+                loaded_secrets_are_not_shown,
+            ]
+        );
+    };
+}
+
 /// Makes the tests of all five parts of a ledger, each in a module of its own below `name`.
 #[macro_export]
 macro_rules! ledger_conformance {
@@ -246,6 +272,7 @@ mod tests {
             include_str!("conformance/queue.rs"),
             include_str!("conformance/results.rs"),
             include_str!("conformance/clock.rs"),
+            include_str!("conformance/secrets.rs"),
         ] {
             for line in source.lines() {
                 let Some(rest) = line.strip_prefix("pub async fn ") else { continue };

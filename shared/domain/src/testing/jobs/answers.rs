@@ -9,7 +9,7 @@ pub fn extract_answer(job_id: &JobId, status: JobStatus) -> ExtractJob {
     let has_data = status == JobStatus::Completed;
     let error = (status == JobStatus::Failed)
         .then(|| JobError::new("target_timeout", "the page took too long", true));
-    let mut raw = json!({ "id": job_id.as_str(), "status": status.as_str() });
+    let mut raw = json!({ "job_id": job_id.as_str(), "status": status.as_str() });
     if let (true, Some(fields)) = (has_data, raw.as_object_mut()) {
         fields.insert("data".to_owned(), json!({ "html": "<p>page</p>" }));
     }
@@ -26,7 +26,8 @@ pub fn extract_answer(job_id: &JobId, status: JobStatus) -> ExtractJob {
 /// Its `created_at` is unknown.
 pub fn parent_answer(key: &JobKey, status: JobStatus, items: Vec<Item>) -> ParentPage {
     let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
-    let summary = json!({ "id": key.job_id.as_str(), "status": status.as_str(), "total": count });
+    let summary =
+        json!({ "job_id": key.job_id.as_str(), "status": status.as_str(), "total": count });
     ParentPage {
         status,
         created_at: None,
