@@ -7,6 +7,7 @@
 pub mod conformance;
 pub mod faulty;
 mod macros;
+pub mod platform;
 
 use std::future::Future;
 
