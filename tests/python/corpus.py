@@ -43,7 +43,8 @@ TRICKY = {
     "no_final_newline": "the last line ends here",
     "only_newlines": "\n" * 1_000,
     "private_and_noncharacters": "\ue000 \uf8ff \ufdd0 \ufffe \uffff \U0001ffff \ufffd",
-    "right_to_left": "\u202eabc\u202c \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u2066x\u2069",
+    "right_to_left": "\u202eabc\u202c \u05e9\u05dc\u05d5\u05dd "
+    "\u0645\u0631\u062d\u0628\u0627 \u2066x\u2069",
     "separators": "one\u2028two\u2029three\u0085four\x0bfive\x0csix\n",
     "spaces": " \t \u00a0\u2003\u200b\u3000 lead and trail \t \n \n\n",
 }

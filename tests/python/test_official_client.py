@@ -89,13 +89,17 @@ class TestExtract:
         accepted = idle.ask(202, idle.extract, submission())
         job = idle.ask(200, idle.get_job, accepted.job_id)
         assert job.status in (JobStatus.QUEUED, JobStatus.PROCESSING)
-        assert [job.completed_at, job.data, job.error, job.metadata, job.tokens_charged] == [None] * 5
+        assert [job.completed_at, job.data, job.error, job.metadata, job.tokens_charged] == [
+            None
+        ] * 5
 
     def test_a_running_job_says_so(self, slow):
         accepted = slow.ask(202, slow.extract, submission())
         ask = lambda: slow.ask(200, slow.get_job, accepted.job_id)
         assert until(ask, lambda job: job.status != JobStatus.QUEUED).status == JobStatus.PROCESSING
-        assert until(ask, lambda job: job.status != JobStatus.PROCESSING).status == JobStatus.COMPLETED
+        assert (
+            until(ask, lambda job: job.status != JobStatus.PROCESSING).status == JobStatus.COMPLETED
+        )
 
     def test_jobs_are_listed_filtered_and_paged(self, official):
         urls = [f"https://example.com/{number}" for number in range(7)]
@@ -131,7 +135,9 @@ class TestExtract:
         official = Official(simulator.url)
         errors = []
         for number in range(40):
-            accepted = official.ask(202, official.extract, submission(f"https://example.com/{number}"))
+            accepted = official.ask(
+                202, official.extract, submission(f"https://example.com/{number}")
+            )
             job = official.ask(200, official.get_job, accepted.job_id)
             assert (job.status, job.data, job.tokens_charged) == (JobStatus.FAILED, None, 0)
             assert isinstance(job.error.code, sdk.ExtractionErrorCode) and job.error.message
@@ -174,7 +180,9 @@ class TestBatch:
         assert first.batch_config.formats == BOTH and first.batch_config.headers == {"A": "b"}
         assert first.batch_config.proxy.type == sdk.ProxyType.RESIDENTIAL
 
-        get = lambda page: official.ask(200, official.get_batch, accepted.job_id, page=page, page_size=9)
+        get = lambda page: official.ask(
+            200, official.get_batch, accepted.job_id, page=page, page_size=9
+        )
         pages = [get(page).results for page in range(1, 5)]
         assert [len(page) for page in pages] == [9, 9, 6, 0]
         items = [item for page in pages for item in page]
@@ -184,7 +192,9 @@ class TestBatch:
             assert item.status == "completed" and item.data.html and item.data.markdown
             assert (item.error_code, item.error_message) == (None, None)
             assert (item.metadata.http_status, item.metadata.tokens_charged) == (200, 1)
-        assert len(official.ask(200, official.get_batch, accepted.job_id, page_size=50).results) == 24
+        assert (
+            len(official.ask(200, official.get_batch, accepted.job_id, page_size=50).results) == 24
+        )
 
         listed = official.ask(200, official.list_batches)
         assert isinstance(listed, sdk.BatchJobsResponse)
@@ -249,7 +259,9 @@ class TestCrawl:
         assert first.token_summary.tokens_charged_total == 23
         assert first.crawl_config.formats == BOTH and first.crawl_config.same_domain_only is True
 
-        get = lambda page: official.ask(200, official.get_crawl, accepted.job_id, page=page, page_size=8)
+        get = lambda page: official.ask(
+            200, official.get_crawl, accepted.job_id, page=page, page_size=8
+        )
         pages = [get(page).results for page in range(1, 5)]
         assert [len(page) for page in pages] == [8, 8, 7, 0]
         items = [item for page in pages for item in page]
@@ -290,7 +302,9 @@ class TestAccount:
     def test_statistics_count_settled_work(self, official):
         for number in range(3):
             official.ask(202, official.extract, submission(f"https://example.com/{number}"))
-        official.ask(202, official.create_batch, sdk.BatchRequest(urls=["https://example.com/"] * 2))
+        official.ask(
+            202, official.create_batch, sdk.BatchRequest(urls=["https://example.com/"] * 2)
+        )
         statistics = official.ask(200, official.statistics)
         assert isinstance(statistics, sdk.StatisticsResponse)
         assert (statistics.extraction_count, statistics.period_tokens_used) == (5, 5)
@@ -300,7 +314,9 @@ class TestAccount:
         assert sum(day.tokens_used for day in statistics.tokens_used) == 5
         week = timedelta(days=7)
         now = datetime.now(timezone.utc)
-        earlier = official.ask(200, official.statistics, start_date=now - 2 * week, end_date=now - week)
+        earlier = official.ask(
+            200, official.statistics, start_date=now - 2 * week, end_date=now - week
+        )
         assert (earlier.extraction_count, earlier.requests, earlier.tokens_used) == (0, [], [])
 
     def test_concurrency_counts_unfinished_jobs(self, fresh_simulator):

@@ -100,7 +100,8 @@ class TestMissing:
         check_bare(official.refuse(404, getattr(official, name), NOBODY))
 
     @pytest.mark.parametrize(
-        "name", ["get_webhook", "update_webhook", "delete_webhook", "rotate_secret", "list_deliveries"]
+        "name",
+        ["get_webhook", "update_webhook", "delete_webhook", "rotate_secret", "list_deliveries"],
     )
     def test_a_webhook(self, official, name):
         error = official.refuse(404, getattr(official, name), *FLAT[name])
@@ -143,7 +144,9 @@ class TestInvalid:
         """The second meaning of a 422."""
         simulator = fresh_simulator(faults={"jobs": {"fail_retryable": 1.0}})
         official = Official(simulator.url)
-        error = official.refuse(422, official.extract, sdk.ExtractRequest(url="https://example.com/"))
+        error = official.refuse(
+            422, official.extract, sdk.ExtractRequest(url="https://example.com/")
+        )
         assert isinstance(error.data, sdk.ExtractionErrorResponse)
         assert error.data.tokens_charged == 0 and error.data.error.retryable is True
         assert isinstance(error.data.error.code, sdk.ExtractionErrorCode)
@@ -158,7 +161,9 @@ class TestInvalid:
 
     @pytest.mark.parametrize("urls", [[], ["https://example.com/"] * 1_001, ["no address"]])
     def test_a_batch_against_the_rules(self, official, urls):
-        error = official.refuse(422, official.create_batch, sdk.BatchRequest.model_construct(urls=urls))
+        error = official.refuse(
+            422, official.create_batch, sdk.BatchRequest.model_construct(urls=urls)
+        )
         check_bare(error)
 
     def test_a_batch_that_must_not_hold_invalid_addresses(self, official):
@@ -202,7 +207,9 @@ class TestInvalid:
         for wrong in ({"url": "no address"}, {"url": ""}, {"event_type": "extract_failed"}):
             body = {"url": HOOK, "event_type": "extract_completed", **wrong}
             request = sdk.WebhookCreate.model_construct(**body)
-            check_flat(official.refuse(422, official.create_webhook, request), "VALIDATION_ERROR", False)
+            check_flat(
+                official.refuse(422, official.create_webhook, request), "VALIDATION_ERROR", False
+            )
 
     def test_one_webhook_too_many(self, fresh_simulator):
         official = Official(fresh_simulator().url)
@@ -237,7 +244,9 @@ class TestAccount:
 class TestTrouble:
     def test_no_worker_for_a_synchronous_extraction(self, fresh_simulator):
         official = Official(fresh_simulator(job_median_secs=1e6, job_sigma=0.0).url)
-        error = official.refuse(504, official.extract, sdk.ExtractRequest(url="https://example.com/"))
+        error = official.refuse(
+            504, official.extract, sdk.ExtractRequest(url="https://example.com/")
+        )
         assert isinstance(error, exceptions.ServiceException) and error.data is None
         answer = sdk.ErrorResponse.from_json(error.body)
         assert (answer.code, answer.retryable) == ("WORKER_WAIT_TIMEOUT", True)

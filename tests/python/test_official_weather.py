@@ -86,7 +86,9 @@ def test_every_answer_fits_its_model(simulator):
     official = Official(simulator.url, within=CALL_WITHIN)
     weather = Weather(official)
     hooks = [
-        official.ask(201, official.create_webhook, sdk.WebhookCreate(url=receiver.url, event_type=event))
+        official.ask(
+            201, official.create_webhook, sdk.WebhookCreate(url=receiver.url, event_type=event)
+        )
         for event in WebhookEventType
     ]
     simulator.backstage("POST", "/sim/faults", "harsh")
@@ -136,7 +138,12 @@ def drive(weather, hooks):
 def check_variety(simulator, weather):
     """The storm was one: each kind of trouble happened, and each kind of answer was seen."""
     counters = simulator.counters()
-    assert counters["counters"]["transport"].keys() >= {"lost_answer", "hang", "cut_body", "slow_body"}
+    assert counters["counters"]["transport"].keys() >= {
+        "lost_answer",
+        "hang",
+        "cut_body",
+        "slow_body",
+    }
     assert {429, 500, 502, 503, 404} <= weather.troubles.keys()
 
     def seen(model):
@@ -156,7 +163,9 @@ def check_variety(simulator, weather):
     ):
         assert seen(model), model
     jobs = seen(sdk.JobStatusResponse)
-    assert {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED} <= {job.status for job in jobs}
+    assert {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED} <= {
+        job.status for job in jobs
+    }
     completed = [job for job in jobs if job.status == JobStatus.COMPLETED]
     assert {job.data is None for job in completed} == {True, False}
     failed = [job for job in jobs if job.status == JobStatus.FAILED]

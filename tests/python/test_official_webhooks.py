@@ -131,8 +131,13 @@ class TestDeliveries:
         assert (row.status, row.http_status, row.attempt_number) == ("success", 202, 1)
         assert row.event_type == WebhookEventType.EXTRACT_COMPLETED
         assert row.delivered_at >= row.created_at >= job.completed_at
-        assert len(official.ask(200, official.list_deliveries, webhook.id, status="success").items) == 1
-        assert official.ask(200, official.list_deliveries, webhook.id, status="abandoned").items == []
+        assert (
+            len(official.ask(200, official.list_deliveries, webhook.id, status="success").items)
+            == 1
+        )
+        assert (
+            official.ask(200, official.list_deliveries, webhook.id, status="abandoned").items == []
+        )
 
     def test_batches_and_crawls_are_delivered_as_summaries(self, official, receiver):
         hook = receiver()
@@ -143,7 +148,9 @@ class TestDeliveries:
         delivery = hook.next()
         envelope = json.loads(delivery.body)
         assert delivery.header("X-Webhook-Event") == envelope["event"] == "batch_completed"
-        assert digest(batches.secret, delivery.body).hexdigest() in delivery.header("X-Webhook-Signature")
+        assert digest(batches.secret, delivery.body).hexdigest() in delivery.header(
+            "X-Webhook-Signature"
+        )
         assert envelope["data"]["job_id"] == str(batch_id)
         assert envelope["data"]["completed_urls"] == 3 and "results" not in envelope["data"]
 
@@ -152,7 +159,9 @@ class TestDeliveries:
         delivery = hook.next()
         envelope = json.loads(delivery.body)
         assert delivery.header("X-Webhook-Event") == envelope["event"] == "crawl_completed"
-        assert digest(crawls.secret, delivery.body).hexdigest() in delivery.header("X-Webhook-Signature")
+        assert digest(crawls.secret, delivery.body).hexdigest() in delivery.header(
+            "X-Webhook-Signature"
+        )
         assert envelope["data"]["job_id"] == str(crawl_id)
         assert envelope["data"]["completed_pages"] == 5 and "results" not in envelope["data"]
         [row] = settled_rows(official, crawls.id).items
