@@ -213,7 +213,9 @@ async fn a_part_that_reads_differently_after_a_crash_begins_a_new_run() {
 async fn a_damaged_part_begins_a_new_run() {
     a_part_changed_by(|rig, part| assert!(rig.results.corrupt(part))).await;
     a_part_changed_by(|rig, part| {
-        let lines = crate::content::part_lines(&batch("b"), &items(0..50)[..49]).unwrap();
+        let mut others = items(0..50);
+        others[0].raw = RawJson(r#"{"input_index":0,"other":true}"#.into());
+        let lines = crate::content::part_lines(&batch("b"), &others).unwrap();
         rig.results.place(part, crate::object::encode(part, &lines).unwrap());
     })
     .await;
