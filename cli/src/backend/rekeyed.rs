@@ -197,3 +197,6 @@ impl Jobs for Rekeyed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

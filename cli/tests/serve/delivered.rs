@@ -109,9 +109,9 @@ const V7: &str = "1f8b0800000000000203ab56caca4f8acf4c51b252ca3254d2514a2d4bcd2b
 const V7_HEX: &str = "bf763499d2e0cd2d68e63dfc910c57ff91d69679b07c5eedaa2abc828369a04f";
 
 fn from_hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.bytes().filter_map(|b| char::from(b).to_digit(16)).map(|d| d as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect()
+    let digits: String = text.split_whitespace().collect();
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -36,7 +36,7 @@ impl Request {
 
     /// A delivery with the signature of its own bytes.
     pub(crate) fn signed(body: &[u8]) -> Self {
-        Self::unsigned(body).header(NAME, &signature(body, SECRET))
+        Self::unsigned(body).header(NAME, signature(body, SECRET))
     }
 
     /// V1 with its signature.

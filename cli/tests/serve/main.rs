@@ -1,6 +1,14 @@
 //! The embedded server over raw HTTP, in this process and as one of its own, and the verbs around
 //! it.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets something unexpected shall panic"
+)]
+
 mod delivered;
 mod http;
 mod process;
@@ -10,3 +18,4 @@ mod site;
 mod storage;
 mod texts;
 mod webhooks;
+mod whole;

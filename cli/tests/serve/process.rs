@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use super::http::{NAME, Request, SECRET, V1};
 
 /// Longest wait for a process, after which the test fails.
-const PROCESS_MAX: Duration = Duration::from_secs(60);
+const PROCESS_MAX: Duration = Duration::from_mins(1);
 
 /// The binary in a folder of its own, with no environment but ours, and no platform that answers.
 pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
@@ -80,7 +80,7 @@ impl Process {
     }
 
     /// Ends it in the middle of whatever it does.
-    async fn kill(mut self) {
+    pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 }

@@ -156,8 +156,8 @@ impl Site {
             settings: ServerSettings {
                 path: plan.path.to_owned(),
                 workers: 0,
-                hold: Duration::from_secs(60),
-                tick: Duration::from_secs(3_600),
+                hold: Duration::from_mins(1),
+                tick: Duration::from_hours(1),
                 tick_budget: 10,
                 bounds: plan.bounds,
             },

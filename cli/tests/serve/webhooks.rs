@@ -150,10 +150,12 @@ async fn a_running_server_accepts_a_webhook_that_is_made_meanwhile() {
 /// Answers to creations are lost, and no webhook is left whose secret is unknown.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_answers_leave_no_webhook_without_a_secret() {
-    let mut config = Config::default();
-    config.faults = simulator::Faults::harsh();
-    config.hang_max_secs = 1.0;
-    config.seed = 7;
+    let config = Config {
+        seed: 7,
+        hang_max_secs: 1.0,
+        faults: simulator::Faults::harsh(),
+        ..Config::default()
+    };
     let account = Account::new(config).await;
     let created = account.webhooks(&["create", "--url", URL]).await;
     assert_eq!(created.len(), 3);
