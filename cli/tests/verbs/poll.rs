@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use simulator::{Config, Faults};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::bench::{Bench, Folder, Ran, list, quick};
 use crate::scripted::{Reply, Scripted, error, job};
@@ -201,6 +202,25 @@ async fn everything_open_is_worked_in_rounds() {
     assert_eq!((&summary["stored"], &summary["open"]), (&42.into(), &0.into()));
     let ran = bench.run(&args).await.expect(0);
     assert_eq!(ran.of_type("summary")[0]["stored"], 0);
+}
+
+/// Polling works beside a running server, and the two store each result once.
+#[tokio::test]
+async fn polling_works_beside_a_server() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", list(60).0);
+    let mut server = bench.folder.command(&["serve", "--without-webhooks"]).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    lines.next_line().await.unwrap().expect("the server has started");
+    bench.run(&["submit", "--file", "urls.txt"]).await.expect(0);
+    let args = ["poll", "--base", "10ms", "--cap", "100ms", "--max-wait", "1m"];
+    bench.run(&args).await.expect(0);
+    let stored = bench.run(&["jobs", "--state", "stored", "--json"]).await.expect(0);
+    assert_eq!(stored.of_type("job").len(), 60);
+    let listed = bench.run(&["results", "list", "--json"]).await.expect(0);
+    assert_eq!(listed.of_type("result").len(), 60);
+    assert!(server.try_wait().unwrap().is_none(), "the server is still running");
+    server.kill().await.unwrap();
 }
 
 /// Two processes that work the same jobs store each result once.

@@ -218,6 +218,21 @@ async fn the_account_in_the_way_has_codes_of_its_own() {
     assert_eq!(bench.books().len(), 2);
 }
 
+/// The day's spend is a bound that no retry passes.
+#[tokio::test]
+async fn the_spend_of_the_day_is_kept() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", list(5).0);
+    let args = ["submit", "--file", "urls.txt", "--json", "--max-wait", "1ms"];
+    let args = [args.as_slice(), &["--set", "limits.spend_per_day=2"]].concat();
+    let ran = bench.run(&args).await.expect(75);
+    assert_eq!(ran.of_type("summary")[0]["submitted"], 2);
+    let waiting = |row: &serde_json::Value| row["error"]["code"] == "spent";
+    assert!(ran.of_type("submission").iter().any(waiting), "{ran:?}");
+    bench.run(&args).await.expect(75);
+    assert_eq!(bench.books().len(), 2);
+}
+
 /// CL-06: a quota that says that waiting does not help is not waited for.
 #[tokio::test]
 async fn a_quota_ends_the_call_at_once() {
