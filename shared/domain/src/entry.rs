@@ -4,16 +4,15 @@
 //! ledger writes the outcome only if the row is still as it was read ([`Entry::seen`]), so the
 //! loser of a race learns the row as it is and decides anew.
 
-use std::time::Duration;
+mod transition;
 
 use serde::{Deserialize, Serialize};
 
 use crate::job::{JobError, JobId, JobKey};
-use crate::limits::{HISTORY_MAX, Limits, REOPENS_MAX};
 use crate::post::Post;
 use crate::request::JobRequest;
 use crate::run::Run;
-use crate::time::{Date, Timestamp, after};
+use crate::time::{Date, Timestamp};
 
 /// One row of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +58,7 @@ pub struct Entry {
     /// Progress over the result pages of a batch or crawl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// The last [`HISTORY_MAX`] transitions, oldest first.
+    /// The last [`crate::limits::HISTORY_MAX`] transitions, oldest first.
     #[serde(default)]
     pub history: Vec<Transition>,
 }
@@ -377,270 +376,6 @@ pub enum Announced {
     SendAgain,
     /// Nothing is to be done.
     Known,
-}
-
-impl Entry {
-    /// A new row for a job that we submitted or saw open.
-    pub fn expected(
-        key: JobKey,
-        link: Option<Link>,
-        cause: Cause,
-        now: Timestamp,
-        limits: &Limits,
-    ) -> Self {
-        let mut entry = Self::blank(key, State::Expected, now);
-        entry.link = link;
-        entry.due_at = Some(after(now, limits.announce_grace));
-        entry.history.push(Transition {
-            at: now,
-            from: None,
-            to: StateName::Expected,
-            cause,
-            delivery_id: None,
-        });
-        entry
-    }
-
-    fn blank(key: JobKey, state: State, now: Timestamp) -> Self {
-        Self {
-            key,
-            state,
-            generation: 0,
-            version: 1,
-            first_seen: now,
-            job_created_at: None,
-            dt: None,
-            not_before: None,
-            due_at: None,
-            enqueued_at: None,
-            expires_at: None,
-            link: None,
-            counters: Counters::default(),
-            token: None,
-            run: None,
-            history: Vec::new(),
-        }
-    }
-
-    /// The row as it was read, for the condition of a write.
-    pub const fn seen(&self) -> Seen {
-        Seen { state: self.state.name(), generation: self.generation, version: self.version }
-    }
-
-    /// Whether the row counts as absent although it still exists.
-    pub fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires_at.is_some_and(|expires_at| expires_at <= now.as_second())
-    }
-
-    /// Decides what an announcement does to the row as it is.
-    ///
-    /// Absent and expired rows are written anew; `expected` becomes `received`; a row that was
-    /// put off is pulled to now; one whose task may never have been sent gets another; a dead one
-    /// that the platform was thought to have forgotten is opened again, a few times.
-    pub fn announce(
-        existing: Option<&Self>,
-        key: &JobKey,
-        announcement: &Announcement,
-        now: Timestamp,
-        limits: &Limits,
-    ) -> Announced {
-        let Some(entry) = existing.filter(|entry| !entry.is_expired(now)) else {
-            let mut entry = Self::blank(key.clone(), State::Received, now);
-            entry.mark_enqueued(Some(announcement), now, limits);
-            entry.record(None, announcement.cause, announcement.delivery_id.clone(), now);
-            return Announced::Write(Box::new(entry));
-        };
-        if entry.token.as_deref() == Some(&announcement.token) {
-            return Announced::SendAgain;
-        }
-        let mut next = match &entry.state {
-            State::Expected => entry.moved(State::Received),
-            State::Received if entry.wants_task(now, limits) => entry.moved(State::Received),
-            State::Dead { reason, .. }
-                if reason.reopens() && entry.counters.reopens < REOPENS_MAX =>
-            {
-                let mut next = entry.moved(State::Received);
-                next.generation += 1;
-                next.counters =
-                    Counters { reopens: entry.counters.reopens + 1, ..Counters::default() };
-                next.expires_at = None;
-                // A job that did not settle within its age gets a fresh age.
-                next.first_seen = now;
-                next
-            }
-            _ => return Announced::Known,
-        };
-        next.mark_enqueued(Some(announcement), now, limits);
-        if entry.state.name() != StateName::Received {
-            next.record(
-                Some(entry.state.name()),
-                announcement.cause,
-                announcement.delivery_id.clone(),
-                now,
-            );
-        }
-        Announced::Write(Box::new(next))
-    }
-
-    /// Whether an announced row lacks a task that a worker could take now.
-    fn wants_task(&self, now: Timestamp, limits: &Limits) -> bool {
-        let put_off = self.not_before.is_some_and(|not_before| not_before > now);
-        let unsent = self.enqueued_at.is_none_or(|sent| after(sent, limits.enqueue_grace) <= now);
-        put_off || unsent
-    }
-
-    fn mark_enqueued(
-        &mut self,
-        announcement: Option<&Announcement>,
-        now: Timestamp,
-        limits: &Limits,
-    ) {
-        self.enqueued_at = Some(now);
-        self.not_before = Some(now);
-        self.due_at = Some(after(now, limits.enqueue_grace));
-        self.token = announcement.map(|announcement| announcement.token.clone());
-    }
-
-    /// The row after its task could not be sent: the next announcement sends one at once.
-    #[must_use]
-    pub fn unsent(&self) -> Self {
-        let mut next = self.moved(self.state.clone());
-        next.enqueued_at = None;
-        next.token = None;
-        next
-    }
-
-    /// The row with its submission and lineage; `None` if it has a link already.
-    #[must_use]
-    pub fn linked(&self, link: &Link) -> Option<Self> {
-        if self.link.is_some() {
-            return None;
-        }
-        let mut next = self.moved(self.state.clone());
-        next.link = Some(link.clone());
-        Some(next)
-    }
-
-    /// The row with the date that its result will carry; `None` if it has one already.
-    #[must_use]
-    pub fn dated(&self, dt: Date, job_created_at: Option<Timestamp>) -> Option<Self> {
-        if self.dt.is_some() {
-            return None;
-        }
-        let mut next = self.moved(self.state.clone());
-        next.dt = Some(dt);
-        next.job_created_at = job_created_at.or(self.job_created_at);
-        Some(next)
-    }
-
-    /// The row put off until `not_before`; the sweep looks a grace later.
-    #[must_use]
-    pub fn put_off(&self, not_before: Timestamp, counters: Counters, limits: &Limits) -> Self {
-        let mut next = self.moved(self.state.clone());
-        next.not_before = Some(not_before);
-        next.due_at = Some(after(not_before, limits.enqueue_grace));
-        next.counters = counters;
-        next.enqueued_at = None;
-        next.token = None;
-        next
-    }
-
-    /// The row after the sweep sent its task once more; the next sweep is spaced out.
-    #[must_use]
-    pub fn swept(&self, now: Timestamp, limits: &Limits) -> Self {
-        let mut next = self.moved(self.state.clone());
-        next.counters.sweeps = self.counters.sweeps.saturating_add(1);
-        next.enqueued_at = Some(now);
-        next.token = None;
-        next.due_at = Some(after(now, sweep_spacing(next.counters.sweeps, limits)));
-        next
-    }
-
-    /// The row with the progress of its run.
-    #[must_use]
-    pub fn with_run(&self, run: Option<Run>) -> Self {
-        let mut next = self.moved(self.state.clone());
-        next.run = run;
-        next
-    }
-
-    /// The row before (or instead of) a paid POST.
-    #[must_use]
-    pub fn resubmitting(&self, post: Post, due_at: Timestamp, now: Timestamp) -> Self {
-        let mut next = self.moved(State::Resubmitting { post });
-        next.not_before = None;
-        next.due_at = Some(due_at);
-        next.token = None;
-        if self.state.name() != StateName::Resubmitting {
-            next.record(Some(self.state.name()), Cause::Work, None, now);
-        }
-        next
-    }
-
-    /// The row back from `resubmitting`, after the platform refused the POST for now.
-    #[must_use]
-    pub fn back_to_received(&self, not_before: Timestamp, now: Timestamp, limits: &Limits) -> Self {
-        let counters = Counters { put_offs: self.counters.put_offs + 1, ..self.counters.clone() };
-        let mut next = self.put_off(not_before, counters, limits);
-        next.state = State::Received;
-        next.record(Some(self.state.name()), Cause::Work, None, now);
-        next
-    }
-
-    /// The row in a terminal state.
-    #[must_use]
-    pub fn settled(&self, state: State, cause: Cause, now: Timestamp, limits: &Limits) -> Self {
-        let mut next = self.moved(state);
-        next.not_before = None;
-        next.due_at = None;
-        next.enqueued_at = None;
-        next.token = None;
-        next.run = None;
-        next.expires_at = Some(after(now, limits.retention).as_second());
-        next.record(Some(self.state.name()), cause, None, now);
-        next
-    }
-
-    /// A dead row opened again by an operator, with a fresh budget; `None` unless it is dead.
-    #[must_use]
-    pub fn redriven(&self, now: Timestamp, limits: &Limits) -> Option<Self> {
-        let State::Dead { .. } = self.state else { return None };
-        let mut next = self.moved(State::Received);
-        next.generation += 1;
-        next.counters = Counters::default();
-        next.expires_at = None;
-        next.first_seen = now;
-        if let Some(link) = &mut next.link {
-            link.base = link.attempt;
-        }
-        next.mark_enqueued(None, now, limits);
-        next.record(Some(StateName::Dead), Cause::Operator, None, now);
-        Some(next)
-    }
-
-    /// The same row, one version on, in another state.
-    fn moved(&self, state: State) -> Self {
-        Self { state, version: self.version.saturating_add(1), ..self.clone() }
-    }
-
-    fn record(
-        &mut self,
-        from: Option<StateName>,
-        cause: Cause,
-        delivery_id: Option<String>,
-        now: Timestamp,
-    ) {
-        if self.history.len() >= HISTORY_MAX {
-            self.history.drain(..=self.history.len() - HISTORY_MAX);
-        }
-        self.history.push(Transition { at: now, from, to: self.state.name(), cause, delivery_id });
-    }
-}
-
-/// Pause before the next sweep of an entry that was swept `sweeps` times: doubling, capped.
-fn sweep_spacing(sweeps: u32, limits: &Limits) -> Duration {
-    let doublings = sweeps.saturating_sub(1).min(20);
-    limits.sweep_spacing.saturating_mul(1 << doublings).min(limits.sweep_spacing_cap)
 }
 
 #[cfg(test)]

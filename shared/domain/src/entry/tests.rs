@@ -1,5 +1,9 @@
+use std::time::Duration;
+
 use super::*;
 use crate::job::Kind;
+use crate::limits::{HISTORY_MAX, Limits, REOPENS_MAX};
+use crate::time::after;
 
 fn now() -> Timestamp {
     "2026-11-30T00:00:00Z".parse().unwrap()
