@@ -117,3 +117,6 @@ fn note(server: &Server, held: &HeldTask, worked: &Worked) {
     };
     server.tally.count(name);
 }
+
+#[cfg(test)]
+mod tests;
