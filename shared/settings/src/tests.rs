@@ -196,7 +196,7 @@ fn all_problems_are_told_together() {
             "`listen` from --set: expected an IP address with a port, such as `127.0.0.1:8787`, not `localhost`",
             "`workers` from GLEANER_WORKERS: expected a whole number from 1 to 1000, not `0`",
             "`tick` from gleaner.toml: expected a duration from 100ms to 1h, as a whole number with `ms`, `s`, `m`, `h` or `d`, not `15`",
-            "`limits.backoff_base` from gleaner.toml: 20m is longer than `limits.backoff_cap`, which is 15m",
+            "`limits.backoff_base` from gleaner.toml: 20m must be at most `limits.backoff_cap`, which is 15m",
         ]
     );
 }
@@ -207,7 +207,7 @@ fn relations_hold_between_settings() {
         (("limits.backoff_base", "16m"), "`limits.backoff_cap`, which is 15m"),
         (("limits.call_timeout", "6m"), "`task_hold`, which is 5m"),
         (("limits.post_timeout", "6m"), "`task_hold`, which is 5m"),
-        (("task_hold", "59s"), "`task_hold`, which is 59s"),
+        (("task_hold", "1m"), "1m must be shorter than `task_hold`, which is 1m"),
         (("limits.secret_cooldown", "6m"), "`limits.secret_max_age`, which is 5m"),
         (("limits.max_age", "100d"), "`limits.retention`, which is 90d"),
         (("limits.receive_deadline", "10s"), "expected a duration from 100ms to 9999ms"),

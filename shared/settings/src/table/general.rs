@@ -57,7 +57,8 @@ pub(super) const GENERAL: &[Setting] = &[
         name: "api_connect_timeout",
         form: duration(Duration::from_millis(100), MINUTE),
         default: Default::Value("5s"),
-        meaning: "Longest wait for a connection to the API, TLS included.",
+        meaning: "Longest wait for a connection to the API, TLS included. \
+                  At most `limits.call_timeout`.",
         if_wrong: "Too short: calls fail on a slow network, and are tried again.",
         read_by: API,
     },
@@ -65,7 +66,8 @@ pub(super) const GENERAL: &[Setting] = &[
         name: "pace.start",
         form: count(1, 1_000),
         default: Default::Value("4"),
-        meaning: "Submissions in flight to begin with; the pace adapts to what is refused.",
+        meaning: "Submissions in flight to begin with; the pace adapts to what is refused. \
+                  At most `pace.ceiling`.",
         if_wrong: "Too many: the platform refuses some with 429, which costs time and no tokens.",
         read_by: SUBMIT,
     },
@@ -97,7 +99,8 @@ pub(super) const GENERAL: &[Setting] = &[
         name: "task_hold",
         form: duration(SECOND, HOUR.saturating_mul(12)),
         default: Default::Value("5m"),
-        meaning: "How long a task is hidden from other workers while it is worked.",
+        meaning: "How long a task is hidden from other workers while it is worked. \
+                  Longer than `limits.call_timeout`, `limits.page_timeout` and `limits.post_timeout`.",
         if_wrong: "Too short: two workers fetch the same job, and one result is dropped. Too \
                    long: a task whose worker crashed waits.",
         read_by: SERVE,

@@ -20,7 +20,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.sweep_spacing",
         form: duration(SECOND, DAY),
         default: Default::Value("5m"),
-        meaning: "First pause between two sweeps of one entry; it doubles each time.",
+        meaning: "First pause between two sweeps of one entry; it doubles each time. \
+                  At most `limits.sweep_spacing_cap`.",
         if_wrong: "Too short: an entry in trouble uses its sweeps up quickly.",
         read_by: SERVE,
     },
@@ -45,7 +46,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.announce_grace",
         form: duration(SECOND, DAY),
         default: Default::Value("10m"),
-        meaning: "How long a submitted job may stay unannounced before somebody looks at it.",
+        meaning: "How long a submitted job may stay unannounced before somebody looks at it. \
+                  Shorter than `limits.max_age`.",
         if_wrong: "Too short: calls for jobs that are not finished. Too long: a job whose \
                    delivery was lost is stored late.",
         read_by: EVERY,
@@ -79,7 +81,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.max_age",
         form: duration(MINUTE, YEAR),
         default: Default::Value("48h"),
-        meaning: "How old an unfinished job may become before it is given up.",
+        meaning: "How old an unfinished job may become before it is given up. \
+                  At most `limits.retention`.",
         if_wrong: "Too short: long crawls are given up. Too long: hung jobs cost looks.",
         read_by: WORK,
     },
@@ -95,7 +98,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.backoff_base",
         form: duration(MS, HOUR),
         default: Default::Value("1s"),
-        meaning: "Base of the back-off after trouble; the pause is random and its bound doubles.",
+        meaning: "Base of the back-off after trouble; the pause is random and its bound doubles. \
+                  At most `limits.backoff_cap`.",
         if_wrong: "Too short: a platform in trouble is asked too often.",
         read_by: API,
     },
@@ -153,7 +157,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.adoption_margin",
         form: duration(SECOND, HOUR),
         default: Default::Value("2m"),
-        meaning: "How long job lists may lag behind accepted jobs.",
+        meaning: "How long job lists may lag behind accepted jobs. \
+                  Shorter than `limits.ambiguous_after`.",
         if_wrong: "Too short: a job whose answer was lost is paid twice.",
         read_by: SUBMIT,
     },
@@ -187,7 +192,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.run_claim",
         form: duration(SECOND, DAY),
         default: Default::Value("5m"),
-        meaning: "How long a batch or crawl is held by one worker that makes no progress.",
+        meaning: "How long a batch or crawl is held by one worker that makes no progress. \
+                  Longer than `limits.page_timeout`.",
         if_wrong: "Too short: two workers read the same pages. Too long: a crash delays it.",
         read_by: WORK,
     },
@@ -212,7 +218,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.secret_cooldown",
         form: duration(MS.saturating_mul(100), HOUR),
         default: Default::Value("10s"),
-        meaning: "Pause between two reads of the signing secrets, and of the API key's file.",
+        meaning: "Pause between two reads of the signing secrets, and of the API key's file. \
+                  At most `limits.secret_max_age`.",
         if_wrong: "Too long: the first deliveries under a new secret are answered 401. Too \
                    short: strangers can make the secrets be read often.",
         read_by: API,

@@ -44,7 +44,8 @@ pub(super) const RECEIVER: &[Setting] = &[
         name: "receiver.body_bytes",
         form: bytes(KIB, GIB),
         default: Default::Value("32MiB"),
-        meaning: "Largest body of a delivery; a larger one is answered 413.",
+        meaning: "Largest body of a delivery; a larger one is answered 413. \
+                  At most `receiver.bodies_bytes`.",
         if_wrong: "Too small: genuine deliveries are refused for good, and polling finds the jobs \
                    late.",
         read_by: SERVE,
