@@ -153,7 +153,7 @@ pub async fn odd_ids_are_rows_of_their_own(subject: &LedgerSubject) {
     }
 }
 
-/// The largest row is kept; one byte more is refused, and changes nothing.
+/// DQ-11: the largest row is kept; one byte more is refused, and changes nothing.
 pub async fn the_largest_row_is_kept_and_one_byte_more_is_refused(subject: &LedgerSubject) {
     let ledger = &subject.ledger;
     let mut row = open(key("a"), 5);

@@ -159,7 +159,7 @@ pub async fn a_resubmission_is_an_unresolved_post(subject: &LedgerSubject) {
     assert!(!ledger.has_unresolved_post(Kind::Batch).await.unwrap());
 }
 
-/// The largest intent is kept; one byte more is refused, and changes nothing.
+/// DQ-11: the largest intent is kept; one byte more is refused, and changes nothing.
 pub async fn the_largest_intent_is_kept_and_one_byte_more_is_refused(subject: &LedgerSubject) {
     let ledger = &subject.ledger;
     let mut row = plain_intent("r", 0);

@@ -110,7 +110,7 @@ pub async fn a_delayed_task_becomes_visible_in_time<Q: Queue + TaskSource>(
     }
 }
 
-/// A delay over the longest is refused, and nothing is sent.
+/// DQ-11: a delay over the longest is refused, and nothing is sent.
 pub async fn a_longer_delay_is_refused<Q: Queue + TaskSource>(subject: &QueueSubject<Q>) {
     for delay in [QUEUE_DELAY_MAX + Duration::from_millis(1), Duration::MAX] {
         let error = subject.queue.send(&task("a"), delay).await.unwrap_err();

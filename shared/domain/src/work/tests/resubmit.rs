@@ -81,7 +81,8 @@ async fn a_lineage_is_resubmitted_only_so_often() {
     );
 }
 
-/// WK-13: a redrive gives the lineage a fresh budget, and no more than that.
+/// WK-08, WK-13: a redrive gives the lineage a fresh budget, and no more than that: what fails
+/// for good is given up again.
 #[tokio::test]
 async fn a_redrive_begins_with_a_fresh_budget() {
     let rig = Rig::new();
