@@ -127,6 +127,9 @@ impl Backend {
 /// When the key is missing or wrong, or the address is.
 pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
     let key = KeySource::of(settings).load()?;
+    if is_exposed(&settings.api_url) {
+        tracing::warn!("api_url is plain http: whoever is in between reads the API key");
+    }
     let mut config = Config::new(&settings.api_url, key).map_err(|error| {
         CliError::new(Exit::Configuration, "the setting `api_url` is wrong").because(error)
     })?;
@@ -136,6 +139,17 @@ pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
     let api = ScraperApi::new(config, Arc::new(SystemClock))
         .map_err(|error| CliError::new(Exit::System, "cannot set up the client").because(error))?;
     Ok(Arc::new(api))
+}
+
+/// Whether a call leaves this machine unencrypted.
+fn is_exposed(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let is_here = url.host_str().is_some_and(|host| {
+        let host = host.trim_matches(['[', ']']);
+        host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    });
+    url.scheme() == "http" && !is_here
 }
 
 /// Makes the data folder, for its owner alone.
@@ -152,4 +166,20 @@ pub(crate) fn make_data_dir(dir: &Path) -> Result<(), CliError> {
             .because(error)
             .hint("name another one with --data-dir or GLEANER_DATA_DIR")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_exposed;
+
+    #[test]
+    fn plain_http_is_exposed_unless_it_stays_on_this_machine() {
+        for url in ["http://scraper.geonode.io", "http://10.0.0.1:8700", "http://[2001:db8::1]/"] {
+            assert!(is_exposed(url), "{url}");
+        }
+        let kept = ["https://scraper.geonode.io", "http://127.0.0.1:1", "http://localhost/x"];
+        for url in kept.into_iter().chain(["http://[::1]:8700", "nonsense"]) {
+            assert!(!is_exposed(url), "{url}");
+        }
+    }
 }

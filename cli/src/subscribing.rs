@@ -128,5 +128,9 @@ pub(crate) async fn all_webhooks(
     api: &ScraperApi,
     within: Duration,
 ) -> Result<Vec<Webhook>, ApiError> {
-    Ok(api.list_webhooks(1, PAGE_SIZE, within).await?.webhooks)
+    let page = api.list_webhooks(1, PAGE_SIZE, within).await?;
+    if page.unreadable > 0 {
+        tracing::warn!(count = page.unreadable, "webhooks that cannot be read are left out");
+    }
+    Ok(page.webhooks)
 }
