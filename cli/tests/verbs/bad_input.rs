@@ -288,6 +288,22 @@ async fn the_environment() {
     }
 }
 
+/// Arguments that are no text are refused, or name a file that is not there.
+#[cfg(unix)]
+#[tokio::test]
+async fn arguments_that_are_not_utf8() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (folder, platform) = stage().await;
+    let (before, calls) = (tree(folder.path()), platform.calls());
+    for first in [["submit", "--run"], ["submit", "--file"], ["poll", "--kind"]] {
+        let mut command = folder.command(&first);
+        command.arg(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+        crate::bench::ended(command.spawn().unwrap()).await.expect(64);
+        assert_eq!(tree(folder.path()), before, "{first:?} changed a file");
+        assert_eq!(platform.calls(), calls, "{first:?} sent something");
+    }
+}
+
 /// A ledger of another program, and one of a later version, are refused and left as they are.
 #[tokio::test]
 async fn foreign_ledgers_are_left_alone() {
