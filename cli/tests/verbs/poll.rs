@@ -50,7 +50,7 @@ async fn nothing_outlasts_the_deadline() {
     assert_eq!(ran.code, 3, "{ran:?}");
     let platform = Scripted::start(|_, _| job("j1", "processing")).await;
     let folder = Folder::new(&platform.url);
-    let args = ["poll", "j1", "--json", "--base", "30m", "--cap", "30m", "--max-wait", "1s"];
+    let args = ["poll", "j1", "--json", "--base", "30m", "--cap", "30m", "--max-wait", "3s"];
     let ran = folder.run(&args).await;
     assert_eq!(ran.code, 3, "{ran:?}");
     assert_row(&ran, "timeout", "processing");
@@ -63,9 +63,8 @@ async fn the_code_says_how_it_ended() {
         ("completed", 0, "stored", "stored"),
         ("failed", 2, "dead", "failed"),
         ("cancelled", 2, "dead", "cancelled"),
-        ("queued", 3, "timeout", "queued"),
     ] {
-        let (ran, _) = poll(move |_, _| job("j1", status), "1s").await;
+        let (ran, _) = poll(move |_, _| job("j1", status), "1m").await;
         assert_eq!(ran.code, code, "{ran:?}");
         assert_row(&ran, outcome, shown);
     }
@@ -135,7 +134,7 @@ async fn no_connection_is_a_hiccup() {
     drop(listener);
     for url in [closed.as_str(), "http://gleaner.invalid"] {
         let folder = Folder::new(url);
-        let args = ["poll", "j1", "--json", "--base", "1ms", "--cap", "1ms", "--max-wait", "500ms"];
+        let args = ["poll", "j1", "--json", "--base", "1ms", "--cap", "1ms", "--max-wait", "2s"];
         let ran = folder.run(&args).await;
         assert_eq!(ran.code, 3, "{url}: {ran:?}");
         assert_row(&ran, "timeout", "unavailable");
@@ -152,7 +151,8 @@ async fn several_jobs_have_a_row_each() {
     };
     let platform = Scripted::start(script).await;
     let folder = Folder::new(&platform.url);
-    let short = ["--max-wait", "1s", "--base", "1ms", "--cap", "1ms"];
+    // The pause outlasts the deadline, so that no call is cut off by it.
+    let short = ["--max-wait", "3s", "--base", "30m", "--cap", "30m"];
     let args = [["poll", "good", "bad", "slow", "good"].as_slice(), &short].concat();
     let ran = folder.run(&args).await.expect(2);
     let mut rows: Vec<_> = ran.out.lines().collect();
@@ -260,11 +260,11 @@ async fn throttled_rounds_end_at_the_deadline() {
     for headers in ["retry-after: 0\r\n", "retry-after: 1\r\n"] {
         let limit = move |_: usize, _: &str| error(429, headers, "RATE_LIMITED", true);
         let platform = Scripted::start(limit).await;
-        let short = ["--base", "1ms", "--cap", "1ms", "--max-wait", "1s"];
+        let short = ["--base", "1ms", "--cap", "1ms", "--max-wait", "2s"];
         let args = [["poll", "--api-url", &platform.url].as_slice(), &short].concat();
         bench.run(&args).await.expect(3);
         let calls = platform.calls();
-        assert!((1..=24).contains(&calls), "{calls} calls in a second");
+        assert!((1..=48).contains(&calls), "{calls} calls in two seconds");
     }
 }
 
