@@ -84,6 +84,13 @@ fn an_announcement_pulls_a_row_that_was_put_off_to_now() {
     assert_eq!(pulled.not_before, Some(later(10)));
 }
 
+/// DQ-03: a delivery that read its clock before the winner's write does not send again.
+#[test]
+fn an_announcement_with_an_older_clock_finds_the_task_sent() {
+    let entry = written(announce(None, "t1", later(1)));
+    assert_eq!(announce(Some(&entry), "t2", now()), Announced::Known);
+}
+
 /// DQ-05: a row that expired but still lies there counts as absent; the expiry is in seconds.
 #[test]
 fn an_expired_row_is_replaced_whole() {

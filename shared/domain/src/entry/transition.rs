@@ -114,11 +114,10 @@ impl Entry {
         Announced::Write(Box::new(next))
     }
 
-    /// Whether an announced row lacks a task that a worker could take now.
+    /// Whether an announced row lacks a task that a worker could take now: none was sent, as
+    /// after it was put off, or the last one should have arrived long ago.
     fn wants_task(&self, now: Timestamp, limits: &Limits) -> bool {
-        let put_off = self.not_before.is_some_and(|not_before| not_before > now);
-        let unsent = self.enqueued_at.is_none_or(|sent| after(sent, limits.enqueue_grace) <= now);
-        put_off || unsent
+        self.enqueued_at.is_none_or(|sent| after(sent, limits.enqueue_grace) <= now)
     }
 
     fn mark_enqueued(
