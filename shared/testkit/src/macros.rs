@@ -241,6 +241,74 @@ macro_rules! secrets_conformance {
     };
 }
 
+/// Makes the tests of the platform's API, each part in a module of its own below `name`:
+/// `jobs_conformance! { name: scripted, make: subject() }`.
+///
+/// `make` gives a fresh [`JobsSubject`](crate::conformance::JobsSubject) for each test; it may await.
+#[macro_export]
+macro_rules! jobs_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        mod $name {
+            use super::*;
+            $crate::behaviours!(
+                jobs,
+                reading,
+                $make,
+                [
+                    a_submitted_job_reads_back,
+                    each_submission_is_one_job,
+                    every_end_is_told_as_it_is,
+                    repeated_reads_are_alike,
+                    the_raw_answer_is_verbatim,
+                    odd_ids_are_missing,
+                    a_job_of_another_kind_is_missing,
+                    a_probe_passes,
+                ]
+            );
+            $crate::behaviours!(
+                jobs_pages,
+                pages,
+                $make,
+                [
+                    pages_hold_each_part_once,
+                    counters_agree_with_the_parts,
+                    a_page_beyond_the_end_is_empty,
+                    a_part_is_verbatim,
+                    failed_parts_say_why,
+                    a_vanished_parent_is_missing,
+                    an_unfinished_parent_is_not_terminal,
+                    a_page_that_is_too_large_is_read_in_smaller_ones,
+                ]
+            );
+            $crate::behaviours!(
+                jobs_lists,
+                lists,
+                $make,
+                [
+                    an_empty_list_is_an_empty_page,
+                    a_full_page_and_one_job_more,
+                    pages_hold_each_job_once,
+                    both_ends_of_a_window_are_in_it,
+                    kinds_do_not_mix,
+                    a_list_tells_how_a_job_ended,
+                ]
+            );
+            $crate::behaviours!(
+                jobs_trouble,
+                trouble,
+                $make,
+                [
+                    trouble_of_reading_is_classified,
+                    trouble_of_submitting_is_classified,
+                    an_unanswered_submission_is_listed,
+                    a_hanging_call_ends_in_time,
+                    a_slow_body_ends_in_time,
+                ]
+            );
+        }
+    };
+}
+
 /// Makes the tests of all five parts of a ledger, each in a module of its own below `name`.
 #[macro_export]
 macro_rules! ledger_conformance {
@@ -273,6 +341,10 @@ mod tests {
             include_str!("conformance/results.rs"),
             include_str!("conformance/clock.rs"),
             include_str!("conformance/secrets.rs"),
+            include_str!("conformance/jobs.rs"),
+            include_str!("conformance/jobs_lists.rs"),
+            include_str!("conformance/jobs_pages.rs"),
+            include_str!("conformance/jobs_trouble.rs"),
         ] {
             for line in source.lines() {
                 let Some(rest) = line.strip_prefix("pub async fn ") else { continue };

@@ -65,6 +65,8 @@ pub enum ScriptedSubmit {
     AcceptedUnanswered(JobId),
     /// No job is made, and no answer comes.
     LostUnanswered,
+    /// No job is made, and the answer does not say so.
+    Unanswered(ApiError),
     /// The platform refuses.
     Refused(ApiError),
 }
@@ -207,6 +209,9 @@ impl Jobs for ScriptedJobs {
     ) -> Result<ParentPage, ApiError> {
         let mut state = lock(&self.state);
         state.calls.push(Call::Parent(key.clone(), page));
+        if key.kind == Kind::Extract {
+            return Err(ApiError::new(ApiErrorKind::Refused, "an extract job has no pages"));
+        }
         if let Some(answer) = state.pages.get_mut(&(key.clone(), page.page)).and_then(next_of) {
             return answer;
         }
@@ -229,6 +234,7 @@ impl Jobs for ScriptedJobs {
             Some(ScriptedSubmit::Accepted(job_id)) => (job_id, true),
             Some(ScriptedSubmit::AcceptedUnanswered(job_id)) => (job_id, false),
             Some(ScriptedSubmit::LostUnanswered) => return Err(lost()),
+            Some(ScriptedSubmit::Unanswered(error)) => return Err(SubmitError::Unanswered(error)),
             Some(ScriptedSubmit::Refused(error)) => return Err(SubmitError::Refused(error)),
             None => {
                 state.invented += 1;

@@ -45,7 +45,6 @@ pub(super) async fn arrive(
     within: Duration,
     clock: &dyn Clock,
 ) -> Result<Value, Failure> {
-    let late = || Failure::unanswered("no answer came in time");
     let takes = match answer.transport {
         Transport::Prompt | Transport::Lost | Transport::Cut => Duration::ZERO,
         Transport::Slow => SLOW_TAKES,
@@ -54,25 +53,33 @@ pub(super) async fn arrive(
     if !takes.is_zero() {
         clock.sleep(takes.min(within)).await;
     }
-    if takes >= within {
-        return Err(late());
-    }
+    let is_late = takes >= within;
+    let retry_after = answer.retry_after.as_deref().and_then(|text| wait(text, clock.now()));
     match answer.transport {
+        // The head came before the slow body.
+        Transport::Slow if is_late => {
+            headed(answer.status, retry_after, "the answer did not end in time")
+        }
+        _ if is_late => Err(Failure::unanswered("no answer came in time")),
         Transport::Lost | Transport::Hang(_) => {
             Err(Failure::unanswered("the connection broke before an answer"))
         }
-        Transport::Cut if (200..300).contains(&answer.status) => {
-            let mut failure = Failure::unanswered("the answer broke off");
-            failure.error.status = Some(answer.status);
-            Err(failure)
-        }
-        // What is left of an error's body says nothing; its status was read.
-        Transport::Cut => read(answer.status, None, None),
+        Transport::Cut => headed(answer.status, retry_after, "the answer broke off"),
         Transport::Prompt | Transport::After(_) | Transport::Slow => {
-            let retry_after = answer.retry_after.as_deref();
-            read(answer.status, answer.body, retry_after.and_then(|text| wait(text, clock.now())))
+            read(answer.status, answer.body, retry_after)
         }
     }
+}
+
+/// Reads an answer of which the head came, and the body did not come whole.
+fn headed(status: u16, retry_after: Option<Duration>, trouble: &str) -> Result<Value, Failure> {
+    if (200..300).contains(&status) {
+        let mut failure = Failure::unanswered(trouble);
+        failure.error.status = Some(status);
+        return Err(failure);
+    }
+    // What is left of an error's body says nothing; its status was read.
+    read(status, None, retry_after)
 }
 
 /// Reads a whole answer: its body, or what its status and error body mean.

@@ -145,7 +145,7 @@ fn a_slow_body_arrives_and_a_cut_one_does_not() {
         let stage = Stage::api(ApiFaults { slow_bodies: 1.0, ..ApiFaults::default() });
         stage.jobs.probe(WITHIN).await.unwrap();
         let late = stage.jobs.probe(Duration::from_millis(500)).await.unwrap_err();
-        assert_eq!((late.kind, late.status), (ApiErrorKind::Unavailable, None));
+        assert_eq!((late.kind, late.status), (ApiErrorKind::Unavailable, Some(200)));
         assert_eq!(stage.clock.sleeps(), [960, 500].map(Duration::from_millis));
 
         let stage = Stage::api(ApiFaults { cut_bodies: 1.0, ..ApiFaults::default() });
