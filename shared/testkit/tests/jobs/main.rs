@@ -22,4 +22,4 @@ testkit::jobs_conformance! { name: scripted_jobs, make: Scripted::subject(|jobs,
 testkit::jobs_conformance! { name: faulty_jobs, make: Scripted::subject(|jobs, clock: Arc<ManualClock>| {
     Arc::new(FaultyJobs::new(jobs, Surroundings::new(FaultPlan::none(), clock)))
 }) }
-testkit::jobs_conformance! { name: platform_jobs, make: platform::subject() }
+testkit::jobs_conformance! { name: platform_jobs, make: platform::subject(|jobs| jobs) }

@@ -15,6 +15,7 @@ use domain::request::JobRequest;
 use domain::time::after;
 use testkit::conformance::{jobs, jobs_lists, jobs_pages, jobs_trouble};
 
+use crate::platform;
 use crate::scripted::Scripted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ enum Flaw {
     TakesThrottlingForFailure,
     ForgetsTheWait,
     TakesTroubleForAbsence,
+    OutstaysDeadlines,
+    ForgetsTheStatus,
 }
 
 struct Flawed(Arc<dyn Jobs>, Flaw);
@@ -83,7 +86,27 @@ notices! {
     TakesTroubleForAbsence in jobs_trouble::trouble_of_reading_is_classified,
 }
 
+/// Flaws that only a platform shows which takes its time.
+#[test]
+fn flaws_of_time_are_noticed() {
+    for (flaw, expected) in
+        [(Flaw::None, false), (Flaw::OutstaysDeadlines, true), (Flaw::ForgetsTheStatus, true)]
+    {
+        let subject = || platform::subject(|jobs| Arc::new(Flawed(jobs, flaw)));
+        let fails = |behaviour: AssertUnwindSafe<&dyn Fn()>| catch_unwind(behaviour).is_err();
+        let slow = || testkit::run(jobs_trouble::a_slow_body_ends_in_time(&subject()));
+        assert_eq!(fails(AssertUnwindSafe(&slow)), expected, "{flaw:?}");
+        let hangs = || testkit::run(jobs_trouble::a_hanging_call_ends_in_time(&subject()));
+        let expected = flaw == Flaw::OutstaysDeadlines;
+        assert_eq!(fails(AssertUnwindSafe(&hangs)), expected, "{flaw:?}");
+    }
+}
+
 impl Flawed {
+    fn within(&self, within: Duration) -> Duration {
+        if self.1 == Flaw::OutstaysDeadlines { 4 * within } else { within }
+    }
+
     /// The id that the flaw makes of an id.
     fn id(&self, id: &JobId) -> JobId {
         let text = id.as_str();
@@ -101,6 +124,7 @@ impl Flawed {
                 error.kind = ApiErrorKind::Unavailable;
             }
             Flaw::ForgetsTheWait => error.retry_after = None,
+            Flaw::ForgetsTheStatus => error.status = None,
             Flaw::TakesTroubleForAbsence => error.kind = ApiErrorKind::Missing,
             _ => {}
         }
@@ -111,7 +135,7 @@ impl Flawed {
 #[async_trait]
 impl Jobs for Flawed {
     async fn extract(&self, job_id: &JobId, within: Duration) -> Result<ExtractJob, ApiError> {
-        let job_id = self.id(job_id);
+        let (job_id, within) = (self.id(job_id), self.within(within));
         let mut job = self.0.extract(&job_id, within).await.map_err(|error| self.error(error))?;
         match self.1 {
             Flaw::CutsTheAnswer => job.raw = RawJson(job.raw.0.replace("<p>", "").into()),
@@ -132,7 +156,7 @@ impl Jobs for Flawed {
             Flaw::IgnoresPageSizes => page.page_size = 10,
             _ => {}
         }
-        let key = JobKey::new(key.kind, self.id(&key.job_id));
+        let (key, within) = (JobKey::new(key.kind, self.id(&key.job_id)), self.within(within));
         let answer = self.0.parent(&key, page, within).await;
         let mut answer = match answer {
             Err(error) if self.1 == Flaw::ForgetsKinds && error.kind == ApiErrorKind::Missing => {
@@ -151,6 +175,7 @@ impl Jobs for Flawed {
     }
 
     async fn submit(&self, request: &JobRequest, within: Duration) -> Result<JobId, SubmitError> {
+        let within = self.within(within);
         if self.1 == Flaw::SubmitsTwice {
             self.0.submit(request, within).await?;
         }
@@ -181,7 +206,7 @@ impl Jobs for Flawed {
             }
             _ => {}
         }
-        let page = self.0.list(kind, &query, within).await;
+        let page = self.0.list(kind, &query, self.within(within)).await;
         let mut page = page.map_err(|error| self.error(error))?;
         if self.1 == Flaw::ListsOneTooFew {
             page.jobs.truncate(99);
@@ -190,6 +215,6 @@ impl Jobs for Flawed {
     }
 
     async fn probe(&self, within: Duration) -> Result<(), ApiError> {
-        self.0.probe(within).await.map_err(|error| self.error(error))
+        self.0.probe(self.within(within)).await.map_err(|error| self.error(error))
     }
 }

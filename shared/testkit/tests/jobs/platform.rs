@@ -15,13 +15,16 @@ use testkit::platform::PlatformJobs;
 
 struct Simulated {
     clock: Arc<ManualClock>,
-    platform: PlatformJobs,
+    platform: Arc<PlatformJobs>,
+    jobs: Arc<dyn Jobs>,
     faults: Mutex<Faults>,
 }
 
-pub(crate) fn subject() -> JobsSubject {
+/// The simulated platform behind a wrapper.
+pub(crate) fn subject(wrap: impl FnOnce(Arc<dyn Jobs>) -> Arc<dyn Jobs>) -> JobsSubject {
     let clock = Arc::new(ManualClock::default());
-    let platform = PlatformJobs::new(Config::default(), clock.clone()).unwrap();
+    let platform = Arc::new(PlatformJobs::new(Config::default(), clock.clone()).unwrap());
+    let jobs = wrap(platform.clone());
     let caps = JobsCaps {
         fates: Fate::ALL.to_vec(),
         troubles: vec![
@@ -38,7 +41,7 @@ pub(crate) fn subject() -> JobsSubject {
         parent_ids_are_uuids: true,
         slack: Duration::ZERO,
     };
-    JobsSubject::new(Box::new(Simulated { clock, platform, faults: Mutex::default() }), caps)
+    JobsSubject::new(Box::new(Simulated { clock, platform, jobs, faults: Mutex::default() }), caps)
 }
 
 impl Simulated {
@@ -51,7 +54,7 @@ impl Simulated {
 
 impl JobsPlatform for Simulated {
     fn jobs(&self) -> &dyn Jobs {
-        &self.platform
+        self.jobs.as_ref()
     }
 
     fn clock(&self) -> &dyn Clock {
