@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::entry::{Cause, Entry, Link};
 use crate::job::{JobId, JobKey, Kind};
 use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX, RESULT_PAGE_MAX};
-use crate::ports::{ApiErrorKind, ListQuery, Listed, PageRequest, PortError};
+use crate::ports::{ListQuery, Listed, PageRequest, PortError};
 use crate::post::Post;
 use crate::request::{JobRequest, normalised_url};
 use crate::steps::Ports;
@@ -159,8 +159,10 @@ async fn candidates(
 /// Whether a listed job can be the one that was asked for, as far as the list tells.
 fn matches(request: &JobRequest, listed: &Listed) -> bool {
     let options = request.options();
+    // An empty list says no more than none at all: a job that failed gave no format.
     let formats_fit = listed.formats.as_ref().is_none_or(|formats| {
         options.formats.is_empty()
+            || formats.is_empty()
             || formats.iter().collect::<BTreeSet<_>>() == options.formats.iter().collect()
     });
     let render_fits = listed.render_js.is_none_or(|render_js| render_js == options.render_js);
@@ -168,10 +170,9 @@ fn matches(request: &JobRequest, listed: &Listed) -> bool {
         JobRequest::Batch { urls, .. } => listed
             .accepted_urls
             .is_none_or(|accepted| usize::try_from(accepted).is_ok_and(|n| n <= urls.len())),
-        JobRequest::Extract { url, .. } | JobRequest::Crawl { url, .. } => listed
-            .url
-            .as_deref()
-            .is_some_and(|listed| normalised_url(listed) == normalised_url(url)),
+        JobRequest::Extract { url, .. } | JobRequest::Crawl { url, .. } => {
+            listed.url.as_deref().is_none_or(|listed| normalised_url(listed) == normalised_url(url))
+        }
     };
     formats_fit && render_fits && subject_fits
 }
@@ -183,8 +184,11 @@ enum Fit {
 }
 
 /// Whether a candidate is the one: for a batch its URLs decide, which only the job itself tells.
+/// What cannot be compared may be the one, so that nobody pays again.
 async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Look) -> Fit {
-    let JobRequest::Batch { urls, .. } = request else { return Fit::Yes };
+    let JobRequest::Batch { urls, .. } = request else {
+        return if listed.url.is_some() { Fit::Yes } else { Fit::Unknown };
+    };
     let key = JobKey::new(Kind::Batch, listed.job_id.clone());
     let wanted: BTreeSet<_> = urls.iter().filter_map(|url| normalised_url(url)).collect();
     let mut present = BTreeSet::new();
@@ -196,7 +200,7 @@ async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Loo
         let page = PageRequest { page, page_size: RESULT_PAGE_MAX };
         let answer = match ports.jobs.parent(&key, page, within).await {
             Ok(answer) => answer,
-            Err(error) if error.kind == ApiErrorKind::Missing => return Fit::No,
+            // Also where it is missing: it is listed, and reads may lag.
             Err(_) => return Fit::Unknown,
         };
         is_terminal = answer.status.is_terminal();
@@ -229,8 +233,9 @@ fn judge_batch(
     }
     match (present == wanted, is_terminal, present.is_empty()) {
         (true, _, _) | (false, true, false) => Fit::Yes,
-        (false, true, true) => Fit::No,
-        (false, false, _) => Fit::Unknown,
+        // Also where it ended without items: it may have been cancelled before any ran, and the
+        // items of one that finished a moment ago may not be visible yet.
+        (false, true, true) | (false, false, _) => Fit::Unknown,
     }
 }
 
