@@ -193,6 +193,10 @@ async fn save(
     let changed = change(ports.ledger, Some(entry), ports.clock.now(), |row| {
         row.filter(|row| may_write(row)).map(|row| {
             let mut next = row.with_run(Some(run.clone()));
+            // A run that gets on is not poison, however often it is cut short.
+            if row.run.as_ref().is_some_and(|before| before.parts.len() < run.parts.len()) {
+                next.counters.sweeps = 0;
+            }
             // The sweep looks when the holder should have been done with the page.
             next.due_at = Some(run.held_until);
             next

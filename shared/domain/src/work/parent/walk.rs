@@ -35,9 +35,8 @@ struct Collected {
 }
 
 impl Collected {
-    /// Adds a page's items; whether any of them was new.
-    fn add(&mut self, heads: impl IntoIterator<Item = ItemHead>) -> bool {
-        let known = self.keys.len();
+    /// Adds a page's items.
+    fn add(&mut self, heads: impl IntoIterator<Item = ItemHead>) {
         for head in heads {
             self.items += 1;
             if self.keys.insert(head.key)
@@ -46,7 +45,11 @@ impl Collected {
                 self.failed.push(failure);
             }
         }
-        self.keys.len() > known
+    }
+
+    /// Whether a page brings an item that is not known yet.
+    fn has_news_in(&self, items: &[Item]) -> bool {
+        items.iter().any(|item| !self.keys.contains(&item.key))
     }
 }
 
@@ -60,15 +63,15 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn by(answer: &ParentPage, unsettled: bool) -> Self {
+    /// Children that never ran may be there or not; of a cancelled parent also the ones that its
+    /// counters call cancelled.
+    fn by(answer: &ParentPage) -> Self {
         let all = answer.total.map(|total| total.max(answer.finished));
         match answer.status {
-            // Children that never ran may be there or not.
             JobStatus::Cancelled => Self { least: 0, most: all },
-            _ if unsettled => Self { least: answer.finished, most: all },
             // An answer may leave all counters out.
             _ if answer.finished == 0 && answer.total.is_none() => Self { least: 0, most: None },
-            _ => Self { least: answer.finished, most: Some(answer.finished) },
+            _ => Self { least: answer.finished, most: all.or(Some(answer.finished)) },
         }
     }
 
@@ -99,7 +102,9 @@ impl Walk<'_> {
         };
         while run.next_page <= RESULT_PAGES_MAX {
             let items = answer.items.take().unwrap_or_default();
-            if items.is_empty() {
+            // A page without news ends the walk and is no part: a server may repeat its last page
+            // for ever.
+            if !collected.has_news_in(&items) {
                 break;
             }
             if run.parts.len() >= PARTS_MAX {
@@ -109,7 +114,7 @@ impl Walk<'_> {
                 return self.begin_anew(entry, run).await;
             };
             drop(items);
-            let has_news = collected.add(heads);
+            collected.add(heads);
             run.parts.push(part);
             run.next_page += 1;
             if let Some(larger) = larger_page(run.next()) {
@@ -120,8 +125,7 @@ impl Walk<'_> {
                 return Ok(Worked::Skipped(Skip::Overtaken));
             };
             (entry, run) = saved;
-            // A page without news is one that repeats itself, perhaps for ever.
-            if !has_news || Wanted::by(&answer, self.unsettled).has_all(&collected) {
+            if Wanted::by(&answer).has_all(&collected) {
                 break;
             }
             let read = read_page(self.ports, self.look, &entry.key, run.next()).await;
@@ -132,7 +136,7 @@ impl Walk<'_> {
             answer = next_answer;
             run = run.at(page);
         }
-        if Wanted::by(&answer, self.unsettled).agrees_with(&collected) {
+        if Wanted::by(&answer).agrees_with(&collected) {
             self.write_manifest(entry, &run, &answer, &collected.failed).await
         } else {
             self.begin_anew(entry, run).await

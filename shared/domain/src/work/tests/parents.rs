@@ -300,6 +300,26 @@ async fn a_parent_that_did_not_complete_is_dead_with_its_manifest() {
     }
 }
 
+/// Children that never ran may be listed, and their counters may be left out or lower.
+#[tokio::test]
+async fn items_beyond_the_finished_ones_are_stored_as_well() {
+    for (status, finished, stands) in [
+        (JobStatus::Failed, 3, "dead failed"),
+        (JobStatus::Completed, 3, "stored"),
+        (JobStatus::Completed, 0, "stored"),
+    ] {
+        let rig = Rig::new();
+        let key = batch("b");
+        rig.announce(&key).await;
+        let mut answer = whole(&key, status, items(0..5));
+        (answer.total, answer.finished) = (Some(5), finished);
+        rig.jobs.answer_parent(&key, Ok(answer));
+        rig.work(&key).await;
+        assert_eq!(rig.stands(&key), stands);
+        assert_eq!(item_keys(&rig, MANIFEST), indices(5));
+    }
+}
+
 /// `results: null` and no items are one and the same, when the counters say zero.
 #[tokio::test]
 async fn a_parent_without_items_is_stored_and_flagged_as_empty() {

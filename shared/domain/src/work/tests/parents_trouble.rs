@@ -149,6 +149,52 @@ async fn a_page_that_repeats_for_ever_is_read_twice_a_run() {
     assert_eq!(pages_asked(&rig).len(), 2 * usize::try_from(RUNS_MAX).unwrap());
 }
 
+/// SC-06: where the counters do not tell the end, a server that repeats its last page for ever
+/// has told it.
+#[tokio::test]
+async fn a_last_page_that_repeats_is_no_part() {
+    let rig = Rig::new();
+    let key = batch("b");
+    rig.announce(&key).await;
+    let mut cancelled = whole(&key, JobStatus::Cancelled, items(50..60));
+    // Forty children never ran, and are not listed.
+    (cancelled.total, cancelled.finished) = (Some(100), 60);
+    for page in 2..=4 {
+        rig.jobs.answer_page(&key, page, Ok(cancelled.clone()));
+    }
+    cancelled.items = Some(items(0..50));
+    rig.jobs.answer_page(&key, 1, Ok(cancelled));
+    assert_eq!(rig.work(&key).await, dead(DeadReason::Cancelled));
+    assert_eq!(item_keys(&rig, MANIFEST), indices(60));
+    assert_eq!(pages_asked(&rig), [(1, 50), (2, 50), (3, 50)]);
+}
+
+/// A run whose workers are cut short again and again is no poison as long as it gets on; one
+/// whose workers die before they have stored anything is.
+#[tokio::test]
+async fn a_part_that_was_stored_counts_as_progress() {
+    let calls = {
+        let rig = Rig::new();
+        let task = Task { key: completed(&rig, 120).await };
+        let dry = Faulty::new(&rig, []);
+        run(work(dry.ports(), &task)).unwrap().unwrap();
+        dry.calls()
+    };
+    let nth = |name: &str, n: usize| {
+        calls.iter().enumerate().filter(|(_, call)| **call == name).nth(n).unwrap().0
+    };
+    for (at, sweeps) in [(nth("put_new", 0), 11), (nth("parent", 1), 0)] {
+        let rig = Rig::new();
+        let task = Task { key: completed(&rig, 120).await };
+        let mut row = rig.entry(&task.key);
+        row.counters.sweeps = 11;
+        rig.ledger.place(&row);
+        let cut_short = Faulty::new(&rig, [(at, Fault::CrashBefore)]);
+        assert!(run(work(cut_short.ports(), &task)).is_none());
+        assert_eq!(rig.entry(&task.key).counters.sweeps, sweeps);
+    }
+}
+
 /// `results: null` although the counters speak of items.
 #[tokio::test]
 async fn null_results_of_a_job_with_items_are_inconsistent() {
