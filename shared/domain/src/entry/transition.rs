@@ -211,7 +211,9 @@ impl Entry {
     /// The row back from `resubmitting`, after the platform refused the POST for now.
     #[must_use]
     pub fn back_to_received(&self, not_before: Timestamp, now: Timestamp, limits: &Limits) -> Self {
-        let counters = Counters { put_offs: self.counters.put_offs + 1, ..self.counters.clone() };
+        let put_offs = self.counters.put_offs.saturating_add(1);
+        // The job was looked at, so that no sweep before counts any more.
+        let counters = Counters { put_offs, sweeps: 0, ..self.counters.clone() };
         let mut next = self.put_off(not_before, counters, limits);
         next.state = State::Received;
         next.record(Some(self.state.name()), Cause::Work, None, now);

@@ -17,7 +17,7 @@ use crate::request::JobRequest;
 use crate::spend;
 use crate::steps::Ports;
 use crate::submit::{Refusal, judge_refusal};
-use crate::time::{Date, after, between};
+use crate::time::{Date, after, between, utc_date};
 use crate::update::{Changed, change};
 
 /// Decides to pay, writes that down, and pays.
@@ -199,6 +199,12 @@ pub(super) async fn recover(
         Found::Nothing => {
             if let Some(worked) = held_back(ports, &entry).await? {
                 return Ok(worked);
+            }
+            // The reservation of a POST that was not accepted holds for its own day only.
+            let is_reserved = utc_date(post.intended_at) == utc_date(now);
+            if !is_reserved && !spend::reserve(ports, request.tokens_max()).await? {
+                let wait = ports.limits.backoff_cap;
+                return put_off_for(ports, entry, wait, PutOff::Spent).await;
             }
             let again = post.next(ports.random.token(), ports.clock.now(), ports.limits);
             post_again(ports, entry, &request, again, &next, look).await

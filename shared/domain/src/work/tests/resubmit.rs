@@ -287,6 +287,37 @@ async fn a_refused_resubmit_is_final_or_waits_by_its_kind() {
     }
 }
 
+/// A platform that takes nothing for hours poisons no row: each refusal was a look at the job.
+#[tokio::test]
+async fn a_resubmit_that_is_refused_for_hours_is_no_poison() {
+    let (rig, key, _) = failing();
+    for _ in 0..=rig.limits.sweeps_max {
+        let refusal = retry_after(error(ApiErrorKind::Throttled, Some(429)), HOUR);
+        rig.jobs.answer_submit(ScriptedSubmit::Refused(refusal));
+    }
+    rig.settle().await;
+    assert_eq!(rig.stands(&key), "superseded job-1");
+}
+
+/// The day's spend also holds for a resubmit whose first POST was made the day before.
+#[tokio::test]
+async fn a_resubmit_that_is_made_again_the_next_day_needs_a_token_of_that_day() {
+    for (others, paid) in [(0, 2), (1, 1)] {
+        let (mut rig, key, _) = failing();
+        rig.limits.spend_per_day = Some(1);
+        rig.clock.advance(12 * HOUR - MINUTE);
+        rig.jobs.answer_submit(ScriptedSubmit::LostUnanswered);
+        rig.work(&key).await;
+        rig.clock.advance_to(recoverable_at(&rig));
+        for _ in 0..others {
+            assert!(crate::spend::reserve(rig.ports(), 1).await.unwrap());
+        }
+        let worked = rig.work(&key).await;
+        let is_spent = matches!(worked, Worked::PutOff { because: PutOff::Spent, .. });
+        assert_eq!((rig.jobs.submits().len(), is_spent), (paid, others > 0), "{worked:?}");
+    }
+}
+
 /// A pause of paying keeps resubmits back and nothing else.
 #[tokio::test]
 async fn a_resubmit_waits_while_paying_is_paused() {
