@@ -18,10 +18,11 @@ fn options(dir: &Path, jobs: u32, weather: Weather) -> DemoOptions {
         dir: dir.to_owned(),
         program: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
         live: false,
-        patience: Duration::from_secs(120),
+        patience: Duration::from_mins(2),
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "a demo that does not start fails its test")]
 async fn demo(jobs: u32, weather: Weather, patience_secs: u64, tamper: &dyn Tamper) -> Report {
     let dir = tempfile::tempdir().unwrap();
     let patience = Duration::from_secs(patience_secs);
