@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use crate::entry::{Cause, Entry, Link};
 use crate::job::{JobId, JobKey, Kind};
 use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX, RESULT_PAGE_MAX};
+use crate::pause::Scope;
 use crate::ports::{ListQuery, Listed, PageRequest, PortError};
 use crate::post::Post;
 use crate::request::{JobRequest, normalised_url};
 use crate::steps::Ports;
+use crate::time::after;
 use crate::update::{Changed, change};
 use crate::work::Look;
 
@@ -83,7 +85,7 @@ pub async fn find_lost(
     look: Look,
     link_for: impl Fn(&JobId) -> Link,
 ) -> Result<Found, PortError> {
-    let Some(candidates) = candidates(ports, request, post, look).await else {
+    let Some(candidates) = candidates(ports, request, post, look).await? else {
         return Ok(Found::Undecided);
     };
     let mut undecided = false;
@@ -116,13 +118,14 @@ async fn held_link(ports: Ports<'_>, key: &JobKey) -> Result<Option<Link>, PortE
     Ok(row.and_then(|row| row.link))
 }
 
-/// Reads the list of the POST's window whole; `None` if that was not possible.
+/// Reads the list of the POST's window whole; `None` if that was not possible. Nobody calls the
+/// API before the time that it names.
 async fn candidates(
     ports: Ports<'_>,
     request: &JobRequest,
     post: &Post,
     look: Look,
-) -> Option<Vec<Listed>> {
+) -> Result<Option<Vec<Listed>>, PortError> {
     let (from, to) = post.window(ports.limits);
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
@@ -133,11 +136,22 @@ async fn candidates(
             created_from: Some(from),
             created_to: Some(to),
         };
-        let within = look.within(ports.clock.now(), ports.limits.call_timeout)?;
-        let list = ports.jobs.list(request.kind(), &query, within).await.ok()?;
-        if list.unreadable > 0 {
-            return None;
-        }
+        let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
+            return Ok(None);
+        };
+        let list = match ports.jobs.list(request.kind(), &query, within).await {
+            Ok(list) if list.unreadable == 0 => list,
+            Ok(_) => return Ok(None),
+            Err(error) => {
+                if let Some(wait) = error.retry_after {
+                    let wait = wait.min(ports.limits.retry_after_clamp);
+                    let until = after(ports.clock.now(), wait);
+                    let why = error.kind.as_str();
+                    ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
+                }
+                return Ok(None);
+            }
+        };
         let known = seen.len();
         let listed_here = list.jobs.len();
         for listed in list.jobs {
@@ -151,9 +165,9 @@ async fn candidates(
         // An empty page ends the list, and so does a short one that was seen before. A full page
         // that repeats itself may hide what comes after it.
         let is_full = u32::try_from(listed_here).is_ok_and(|jobs| jobs >= LIST_PAGE_MAX);
-        return (!is_full).then_some(candidates);
+        return Ok((!is_full).then_some(candidates));
     }
-    None
+    Ok(None)
 }
 
 /// Whether a listed job can be the one that was asked for, as far as the list tells.
@@ -198,10 +212,9 @@ async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Loo
             return Fit::Unknown;
         };
         let page = PageRequest { page, page_size: RESULT_PAGE_MAX };
-        let answer = match ports.jobs.parent(&key, page, within).await {
-            Ok(answer) => answer,
-            // Also where it is missing: it is listed, and reads may lag.
-            Err(_) => return Fit::Unknown,
+        // Also where it is missing: it is listed, and reads may lag.
+        let Ok(answer) = ports.jobs.parent(&key, page, within).await else {
+            return Fit::Unknown;
         };
         is_terminal = answer.status.is_terminal();
         let known = present.len();

@@ -28,6 +28,9 @@ pub const CRAWL_PAGES_MAX: u32 = 10_000;
 pub const CRAWL_DEPTH_MAX: u32 = 10;
 /// Times that a dead entry is opened again because the platform speaks of its job.
 pub const REOPENS_MAX: u32 = 3;
+/// Searches for the job of an unanswered POST before it is reported as ambiguous: with the default
+/// back-off they take a quarter of an hour and more.
+pub const SEARCHES_MIN: u32 = 12;
 /// Runs over a batch's or crawl's pages before it is given up as inconsistent.
 pub const RUNS_MAX: u32 = 5;
 /// Longest user reference and run name, in bytes.

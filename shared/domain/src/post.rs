@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Limits;
+use crate::limits::{Limits, SEARCHES_MIN};
 use crate::time::{Timestamp, after, before};
 
 /// One paid POST of a decision: enough to find its job again when the answer is lost.
@@ -21,6 +21,14 @@ pub struct Post {
     pub since: Timestamp,
     /// After this instant the POST may not be begun.
     pub begin_before: Timestamp,
+    /// How often its job was looked for without a decision.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub searches: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_none_yet(searches: &u32) -> bool {
+    *searches == 0
 }
 
 impl Post {
@@ -32,6 +40,7 @@ impl Post {
             intended_at: now,
             since: now,
             begin_before: after(now, limits.post_begin),
+            searches: 0,
         }
     }
 
@@ -56,8 +65,16 @@ impl Post {
         (before(self.intended_at, slack), self.recover_from(limits))
     }
 
-    /// Whether the search for the POST's job has lasted too long.
+    /// The POST after one more search that decided nothing.
+    #[must_use]
+    pub fn searched(&self) -> Self {
+        Self { searches: self.searches.saturating_add(1), ..self.clone() }
+    }
+
+    /// Whether the search for the POST's job has lasted too long, the present one included. Time
+    /// alone does not tell: a machine that was off all night has hardly looked.
     pub fn is_ambiguous(&self, now: Timestamp, limits: &Limits) -> bool {
-        after(self.intended_at, limits.ambiguous_after) <= now
+        let is_old = after(self.intended_at, limits.ambiguous_after) <= now;
+        is_old && self.searches.saturating_add(1) >= SEARCHES_MIN
     }
 }

@@ -313,6 +313,12 @@ pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, Port
     if now < look_at {
         return Ok(Submitted::Unanswered { look_at });
     }
+    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
+        let due_at = after(pause.until, jitter(ports, 0));
+        let expected = IntentExpected::Version(intent.version);
+        ports.ledger.write_intent(&intent.put_off(due_at), expected).await?;
+        return Ok(Submitted::Unanswered { look_at: due_at });
+    }
     let found =
         find_lost(ports, &intent.request, &post, Look::Scheduled, |job_id| intent.link(job_id));
     match found.await? {
@@ -336,8 +342,10 @@ pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, Port
             Ok(Submitted::Ambiguous)
         }
         Found::Undecided => {
-            let due_at = after(now, jitter(ports, post.number).max(ports.limits.backoff_base));
-            let next = intent.put_off(due_at);
+            let wait = jitter(ports, post.searches).max(ports.limits.backoff_base);
+            let due_at = after(now, wait);
+            let state = IntentState::Open { post: post.searched() };
+            let next = Intent { state, ..intent.put_off(due_at) };
             let expected = IntentExpected::Version(intent.version);
             ports.ledger.write_intent(&next, expected).await?;
             Ok(Submitted::Unanswered { look_at: due_at })

@@ -158,6 +158,36 @@ async fn a_submission_that_cannot_be_decided_ends_as_ambiguous() {
     assert_eq!(rig.jobs.submits().len(), 1);
 }
 
+/// A machine that was off all night, and meets a moment's trouble in the morning, looks again.
+#[tokio::test]
+async fn one_failed_search_makes_nothing_ambiguous_however_late_it_is() {
+    let rig = Rig::new();
+    rig.jobs.answer_submit(ScriptedSubmit::AcceptedUnanswered(id("job-1")));
+    submit_page(&rig).await;
+    rig.clock.advance(12 * HOUR);
+    rig.jobs.fail_list(error(ApiErrorKind::Unavailable, Some(503)));
+    assert!(matches!(submit_page(&rig).await, Submitted::Unanswered { .. }));
+    assert_eq!(submit_page(&rig).await, accepted("job-1", Submitter::Earlier));
+}
+
+/// CL-06: a search pauses where the list says so, and waits where somebody else has paused.
+#[tokio::test]
+async fn a_search_keeps_to_the_pause_of_the_account() {
+    let rig = Rig::new();
+    rig.jobs.answer_submit(ScriptedSubmit::AcceptedUnanswered(id("job-1")));
+    let look_at = recoverable_at(&rig);
+    submit_page(&rig).await;
+    rig.clock.advance_to(look_at);
+    rig.jobs.fail_list(retry_after(error(ApiErrorKind::Throttled, Some(429)), 10 * MINUTE));
+    submit_page(&rig).await;
+    rig.jobs.clear_calls();
+    rig.clock.advance(9 * MINUTE);
+    let Submitted::Unanswered { look_at } = submit_page(&rig).await else { panic!("decided") };
+    assert_eq!(rig.jobs.calls(), []);
+    rig.clock.advance_to(look_at);
+    assert_eq!(submit_page(&rig).await, accepted("job-1", Submitter::Earlier));
+}
+
 /// WK-12, CL-06: each refusal by its kind, what it pauses, and that the same call goes on later.
 #[tokio::test]
 async fn a_refused_submission_is_final_or_deferred_by_its_kind() {

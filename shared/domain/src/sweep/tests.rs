@@ -432,12 +432,12 @@ fn intents_are_recovered_within_the_budget_and_never_paid_for() {
 fn an_intent_that_cannot_be_decided_is_put_off_and_ends_as_ambiguous() {
     let bench = Bench::new();
     bench.ledger.place_intent(&intent(&bench, 0));
-    for hours in 1..=6 {
+    for hours in 1..=12 {
         bench.clock.advance(Duration::from_hours(1));
         let unread = ApiError::new(ApiErrorKind::Unavailable, "down");
         bench.jobs.fail_list(unread);
         let report = bench.sweep(10).unwrap();
-        assert_eq!(report.ambiguous, u32::from(hours == 6), "{hours} hours");
+        assert_eq!(report.ambiguous, u32::from(hours == 12), "{hours} hours");
         assert_eq!(bench.sweep(10).unwrap(), swept(0), "{hours} hours");
     }
     assert!(bench.jobs.submits().is_empty());

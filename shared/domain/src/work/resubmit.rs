@@ -47,7 +47,7 @@ pub(super) async fn begin(
             return settle::die(ports, entry, reason, Some(error), None).await;
         }
     }
-    if let Some(worked) = held_back(ports, &entry).await? {
+    if let Some(worked) = held_back(ports, &entry, Scope::Paying).await? {
         return Ok(worked);
     }
     let now = ports.clock.now();
@@ -66,10 +66,14 @@ fn has_time(ports: Ports<'_>, look: Look) -> bool {
     look.within(ports.clock.now(), usual).is_some_and(|within| within >= usual)
 }
 
-/// Puts the row off while paying is paused.
-async fn held_back(ports: Ports<'_>, entry: &Entry) -> Result<Option<Worked>, PortError> {
+/// Puts the row off while there is a pause.
+async fn held_back(
+    ports: Ports<'_>,
+    entry: &Entry,
+    scope: Scope,
+) -> Result<Option<Worked>, PortError> {
     let now = ports.clock.now();
-    let Some(pause) = ports.pauses.active(ports.ledger, Scope::Paying, now).await? else {
+    let Some(pause) = ports.pauses.active(ports.ledger, scope, now).await? else {
         return Ok(None);
     };
     let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
@@ -190,6 +194,9 @@ pub(super) async fn recover(
     }) else {
         return settle::die(ports, entry, DeadReason::UnlinkedFailure, None, None).await;
     };
+    if let Some(worked) = held_back(ports, &entry, Scope::All).await? {
+        return Ok(worked);
+    }
     match find_lost(ports, &request, &post, look, |_| next.clone()).await? {
         Found::Job(job_id) => supersede(ports, entry, &post, job_id).await,
         Found::Nothing if post.number >= ports.limits.posts_max => {
@@ -197,7 +204,7 @@ pub(super) async fn recover(
         }
         Found::Nothing if !has_time(ports, look) => Ok(OUT_OF_TIME),
         Found::Nothing => {
-            if let Some(worked) = held_back(ports, &entry).await? {
+            if let Some(worked) = held_back(ports, &entry, Scope::Paying).await? {
                 return Ok(worked);
             }
             // The reservation of a POST that was not accepted holds for its own day only.
@@ -219,6 +226,7 @@ pub(super) async fn recover(
                 sweeps: 0,
                 ..entry.counters.clone()
             };
+            let entry = Entry { state: State::Resubmitting { post: post.searched() }, ..entry };
             super::put_off_with(ports, entry, wait, counters, PutOff::Recovering).await
         }
     }

@@ -33,6 +33,7 @@ fn state() -> impl Strategy<Value = State> {
         intended_at: at,
         since: at,
         begin_before: after(at, Duration::from_mins(1)),
+        searches: number % 3,
     });
     let error = (".{0,9}", ".{0,40}", any::<bool>())
         .prop_map(|(code, message, retryable)| JobError::new(&code, &message, retryable));

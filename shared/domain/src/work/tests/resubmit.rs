@@ -305,7 +305,7 @@ async fn a_resubmit_that_is_made_again_the_next_day_needs_a_token_of_that_day() 
     for (others, paid) in [(0, 2), (1, 1)] {
         let (mut rig, key, _) = failing();
         rig.limits.spend_per_day = Some(1);
-        rig.clock.advance(12 * HOUR - MINUTE);
+        rig.clock.advance(11 * HOUR + 59 * MINUTE);
         rig.jobs.answer_submit(ScriptedSubmit::LostUnanswered);
         rig.work(&key).await;
         rig.clock.advance_to(recoverable_at(&rig));
