@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::announce::announce;
 use crate::backoff::full_jitter;
-use crate::entry::{Cause, Counters, Entry, State, StateName};
+use crate::entry::{Cause, Counters, Entry, State};
 use crate::job::{JobId, JobKey, JobStatus, Kind};
 use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
 use crate::pause::Scope;
-use crate::ports::{ApiError, ApiErrorKind, Cursor, EntryFilter, ListQuery, PortError};
+use crate::ports::{ApiError, ApiErrorKind, Cursor, ListQuery, PortError};
 use crate::steps::Ports;
 use crate::task::Task;
 use crate::time::{Timestamp, after, before, between};
@@ -223,14 +223,15 @@ pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, Por
 /// The expected jobs that are asked for.
 async fn expected(ports: Ports<'_>, asked: Asked) -> Result<Vec<Entry>, PortError> {
     let now = ports.clock.now();
-    let filter = EntryFilter { state: Some(StateName::Expected), kind: None };
     let mut found = Vec::new();
     let mut cursor: Option<Cursor> = None;
     while found.len() < ASKED_MAX {
         let page = match asked {
             Asked::Due => ports.ledger.list_due(now, cursor.as_ref(), LIST_PAGE_MAX).await?,
+            // Every open row is due one day; one that does not decode is left out of this list
+            // and keeps none of the others waiting.
             Asked::Open => {
-                ports.ledger.list_entries(&filter, cursor.as_ref(), LIST_PAGE_MAX).await?
+                ports.ledger.list_due(Timestamp::MAX, cursor.as_ref(), LIST_PAGE_MAX).await?
             }
         };
         found.extend(page.items.into_iter().filter(|entry| entry.state == State::Expected));

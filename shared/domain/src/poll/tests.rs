@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
+use crate::entry::StateName;
 use crate::job::JobError;
 use crate::ports::{Clock, ExtractJob, Jobs, ListPage, PageRequest, ParentPage, SubmitError};
 use crate::request::JobRequest;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::entry::StateName;
 use crate::testing::Call;
 use crate::work::tests::rig::page;
 
@@ -248,4 +249,18 @@ async fn the_window_reaches_back_to_the_oldest_job() {
     assert_eq!(*kind, keys[0].kind);
     assert_eq!(query.created_from, Some(before(oldest, rig.limits.adoption_margin)));
     assert_eq!(query.created_to, Some(rig.now()));
+}
+
+/// A row that does not decode is that row's trouble: the others are asked for.
+#[tokio::test]
+async fn a_row_that_does_not_decode_keeps_no_other_waiting() {
+    for asked in [Asked::Open, Asked::Due] {
+        let rig = Rig::new();
+        let keys = expect_jobs(&rig, 4);
+        list_all(&rig, &keys, &JobStatus::Completed);
+        rig.clock.advance(rig.limits.announce_grace);
+        rig.ledger.corrupt(&keys[1]);
+        let polled = bulk_poll(rig.ports(), asked).await.unwrap();
+        assert_eq!((polled.asked, polled.announced), (3, 3), "{asked:?}");
+    }
 }
