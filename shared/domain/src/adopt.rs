@@ -74,7 +74,7 @@ fn is_same(held: &Link, link: &Link) -> bool {
 }
 
 /// Looks for the job of a POST in the platform's list and links the first one that fits and is
-/// nobody's yet.
+/// nobody's yet. One of which that cannot be said is owed all the same, without a link.
 ///
 /// # Errors
 /// Those of the ledger; trouble with the list is [`Found::Undecided`].
@@ -100,7 +100,11 @@ pub async fn find_lost(
         };
         match fit {
             Fit::No => {}
-            Fit::Unknown => undecided = true,
+            Fit::Unknown => {
+                // Whoever made it: the platform lists it for our account, so that it is owed.
+                expect(ports, &key).await?;
+                undecided = true;
+            }
             Fit::Yes => {
                 if claim(ports, &key, &link, Cause::Adopt).await? == Claimed::Ours {
                     return Ok(Found::Job(listed.job_id));
@@ -109,6 +113,18 @@ pub async fn find_lost(
         }
     }
     Ok(if undecided { Found::Undecided } else { Found::Nothing })
+}
+
+/// Makes sure that the ledger owes a job that nobody has claimed yet.
+async fn expect(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
+    let now = ports.clock.now();
+    let read = ports.ledger.load(key).await?;
+    change(ports.ledger, read, now, |row| match row {
+        Some(row) if !row.is_expired(now) => None,
+        _ => Some(Entry::expected(key.clone(), None, Cause::Adopt, now, ports.limits)),
+    })
+    .await?;
+    Ok(())
 }
 
 /// The link of a job's row, if it has one.

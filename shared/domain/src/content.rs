@@ -82,6 +82,31 @@ pub fn belongs_to(content: &[u8], format: &str, key: &JobKey) -> bool {
     })
 }
 
+#[derive(Deserialize)]
+struct StoredExtract {
+    job: StoredJob,
+}
+
+#[derive(Deserialize)]
+struct StoredJob {
+    #[serde(default)]
+    data: Option<StoredData>,
+}
+
+#[derive(Deserialize)]
+struct StoredData {
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    html: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    markdown: String,
+}
+
+/// Whether an extract object holds any `html` or `markdown`.
+pub fn has_data(content: &[u8]) -> bool {
+    let data = serde_json::from_slice::<StoredExtract>(content).ok().and_then(|it| it.job.data);
+    data.is_some_and(|data| !(data.html.is_empty() && data.markdown.is_empty()))
+}
+
 #[derive(Serialize)]
 struct LineOut<'a> {
     job_id: &'a JobId,

@@ -189,10 +189,26 @@ async fn a_job_that_is_listed_without_its_address_keeps_the_search_undecided() {
     let rig = Rig::new();
     rig.jobs.list_job(Kind::Extract, Listed { url: None, ..listed("x", rig.now(), "") });
     assert_eq!(find(&rig, &page(), &post(&rig), "s").await, Found::Undecided);
-    assert_eq!(rig.ledger.entry(&extract("x")), None);
     let key = extract("x");
+    assert_eq!(rig.entry(&key).link, None);
     claim(rig.ports(), &key, &link_of(&key, "theirs"), Cause::Submit).await.unwrap();
     assert_eq!(find(&rig, &page(), &post(&rig), "s").await, Found::Nothing);
+}
+
+/// Without webhooks, too, a job that may be ours ends with a result, whosever it is.
+#[tokio::test]
+async fn a_batch_that_cannot_be_told_apart_is_stored_without_a_link() {
+    let rig = Rig::new();
+    let urls = ["https://example.com/0", "https://example.com/1", "https://example.com/invalid"];
+    let request = JobRequest::batch(urls, FetchOptions::default()).unwrap();
+    let mut job = listed("b", rig.now(), "");
+    (job.url, job.accepted_urls) = (None, Some(2));
+    rig.jobs.list_job(Kind::Batch, job);
+    let answer = parent_answer(&batch("b"), JobStatus::Completed, items(0..2));
+    rig.jobs.answer_parent(&batch("b"), Ok(answer));
+    assert_eq!(find(&rig, &request, &post(&rig), "s").await, Found::Undecided);
+    rig.settle().await;
+    assert_eq!((rig.stands(&batch("b")), rig.entry(&batch("b")).link), ("stored".into(), None));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Extract jobs: one answer holds everything.
 
 use super::{Look, OUT_OF_TIME, PutOff, Worked, resubmit, settle, trouble, wait_for_end};
-use crate::content::{EXTRACT_FORMAT, belongs_to, extract_object};
+use crate::content::{EXTRACT_FORMAT, belongs_to, extract_object, has_data};
 use crate::entry::{DeadReason, Entry, Link};
 use crate::job::{JobError, JobStatus};
 use crate::limits::Limits;
@@ -54,7 +54,8 @@ async fn store(
             if !belongs_to(&content, EXTRACT_FORMAT, &entry.key) {
                 return settle::die(ports, entry, DeadReason::CorruptObject, None, None).await;
             }
-            object.empty = !job.has_data;
+            // The object decides, whatever the platform still gives.
+            object.empty = !has_data(&content);
             settle::stored(ports, entry, object).await
         }
         Err(error) if error.kind == ErrorKind::Corrupt => {

@@ -6,7 +6,7 @@
 
 use super::{Look, OUT_OF_TIME, PutOff, Skip, Worked, jitter, put_off_for, settle};
 use crate::adopt::{Claimed, Found, claim, find_lost};
-use crate::content::{EXTRACT_FORMAT, belongs_to};
+use crate::content::{EXTRACT_FORMAT, belongs_to, has_data};
 use crate::entry::{Cause, DeadReason, Entry, Link, State};
 use crate::job::{JobError, JobId, JobKey};
 use crate::pause::Scope;
@@ -38,7 +38,8 @@ pub(super) async fn begin(
     // The job may have been called completed once; what is stored is not paid for again.
     match ports.results.read(&extract_key(&entry.key.job_id, dt)).await {
         Ok(None) => {}
-        Ok(Some((object, content))) if belongs_to(&content, EXTRACT_FORMAT, &entry.key) => {
+        Ok(Some((mut object, content))) if belongs_to(&content, EXTRACT_FORMAT, &entry.key) => {
+            object.empty = !has_data(&content);
             return settle::stored(ports, entry, object).await;
         }
         Err(other) if other.kind != ErrorKind::Corrupt => return Err(other),

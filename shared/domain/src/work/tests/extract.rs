@@ -152,6 +152,27 @@ async fn an_event_that_came_before_its_job_is_put_off_until_the_job_is_done() {
     assert_eq!(rig.stands(&key), "stored");
 }
 
+/// Whether a result is empty is said of the object that lies there, though the platform has more
+/// or less to give by the time that another worker finds it.
+#[tokio::test]
+async fn an_object_that_lies_there_says_itself_whether_it_is_empty() {
+    let full = answer(&extract("a"), JobStatus::Completed);
+    let raw = RawJson(r#"{"job_id":"a","status":"completed","data":null}"#.into());
+    let empty = ExtractJob { has_data: false, raw, ..full.clone() };
+    for (first, then) in [(&full, &empty), (&empty, &full)] {
+        let rig = Rig::new();
+        let key = extract("a");
+        rig.announce(&key).await;
+        let row = rig.entry(&key);
+        let content = crate::content::extract_object(&row, &first.raw, rig.now()).unwrap();
+        let name = extract_key(&key.job_id, jiff::civil::date(2026, 11, 29));
+        rig.results.put_new(&name, &content).await.unwrap();
+        rig.jobs.answer_extract(&key.job_id, Ok(then.clone()));
+        rig.work(&key).await;
+        assert_eq!(stored_object(&rig.entry(&key)).empty, !first.has_data);
+    }
+}
+
 /// WK-10: `processing` for ever, and a status that nobody knows, end at the longest age.
 #[tokio::test]
 async fn a_job_that_never_finishes_is_given_up_at_its_longest_age() {
