@@ -122,6 +122,15 @@ impl SecretsFile {
         parsed.ok_or_else(|| SecretsFileError::NotOurs { path: self.path.clone() })
     }
 
+    /// Writes the file anew as it is, or an empty one where there is none: whether a secret that is
+    /// about to be made could be kept.
+    ///
+    /// # Errors
+    /// See [`SecretsFileError`].
+    pub fn prepare(&self) -> Result<(), SecretsFileError> {
+        self.change(|_| Ok(()))
+    }
+
     /// Adds a secret.
     ///
     /// # Errors

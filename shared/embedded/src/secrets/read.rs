@@ -54,6 +54,16 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
+    /// It begins like JSON and is none.
+    #[error("the secrets file {path} is not valid JSON (line {line}, column {column})")]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted from 1; 0 at the end of a line.
+        column: usize,
+    },
     /// It has the shape of our format and breaks its rules.
     #[error("the secrets file {path} is damaged at line {line}, column {column}")]
     Damaged {
@@ -163,9 +173,25 @@ pub(super) fn load(path: &Path) -> Result<Vec<StoredSecret>, ReadError> {
     Ok(vec![StoredSecret { secret, until: None, url: None, event_type: None }])
 }
 
+/// Refuses a text that begins like JSON and is broken: a secret begins otherwise.
+fn check_json(path: &Path, text: &str) -> Result<(), ReadError> {
+    let begins_like_json = text.trim_start().starts_with(['{', '[', '"']);
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Err(error) if begins_like_json => Err(ReadError::NotJson {
+            path: path.to_owned(),
+            line: error.line(),
+            column: error.column(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Reads our format; `None` if the text is something else.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Vec<StoredSecret>>, ReadError> {
-    let Ok(probe) = serde_json::from_str::<Probe>(text) else { return Ok(None) };
+    let Ok(probe) = serde_json::from_str::<Probe>(text) else {
+        check_json(path, text)?;
+        return Ok(None);
+    };
     if probe.version > 1 {
         return Err(ReadError::Newer { path: path.to_owned(), version: probe.version });
     }

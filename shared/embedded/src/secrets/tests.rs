@@ -94,6 +94,39 @@ async fn documented_forms_are_read_and_others_refused() {
     assert!(format!("{error:?}").contains("SECRET holds no usable"), "{error:?}");
 }
 
+/// A broken file says where it is broken, whether it is read or changed.
+#[tokio::test]
+async fn broken_json_is_told_with_its_place() {
+    let (_directory, path, _clock, source) = scene();
+    for (form, place) in [
+        ("{\n  \"version\": 1,\n  \"secrets\": [}\n", "(line 3, column 15)"),
+        ("{\"secret\":\"hushhush\"", "(line 1, column 20)"),
+        ("\"hushhush", "(line 1, column 9)"),
+    ] {
+        write(&path, form.as_bytes());
+        let text = format!("{:?}", source.load().await.unwrap_err());
+        assert!(text.contains(&format!("is not valid JSON {place}")), "{text}");
+        assert!(!text.contains("ambiguous") && !text.contains("hushhush"), "{text}");
+        let error = SecretsFile::new(&path).prepare().unwrap_err();
+        assert!(error.to_string().contains(place), "{error}");
+    }
+}
+
+/// Preparing changes no secret, and finds out whether one could be kept.
+#[test]
+fn a_file_is_prepared_before_a_secret_is_made() {
+    let (directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    file.prepare().unwrap();
+    assert!(file.list().unwrap().is_empty() && path.exists());
+    file.add(stored("s1", "w1")).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    file.prepare().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let nowhere = SecretsFile::new(&directory.path().join("none/secrets.json"));
+    assert!(matches!(nowhere.prepare(), Err(SecretsFileError::Io { .. })));
+}
+
 /// A file that others may read is refused, and the error says what to do.
 #[tokio::test]
 async fn a_file_open_to_others_is_refused() {
