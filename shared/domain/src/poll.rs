@@ -1,9 +1,15 @@
 //! Polling: waiting for one job with full-jitter back-off and a hard deadline, and asking for
 //! many jobs at once through the job list.
 
+mod ask;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
+use self::ask::{Answer, ask};
 use crate::announce::announce;
 use crate::backoff::full_jitter;
 use crate::entry::{Cause, Counters, Entry, State};
@@ -15,6 +21,7 @@ use crate::steps::Ports;
 use crate::task::Task;
 use crate::time::{Timestamp, after, before, between};
 use crate::update::change;
+use crate::within::within;
 use crate::work::{Look, PutOff, Worked, look};
 
 /// Shortest pause between two looks at one job, whatever the platform or chance say.
@@ -23,6 +30,12 @@ pub const PAUSE_MIN: Duration = Duration::from_millis(100);
 pub const FAILURES_MAX: u32 = 20;
 /// Looks at a status that this version does not know, before it is reported.
 pub const UNKNOWN_LOOKS_MAX: u32 = 3;
+/// Answers of 404 for a job that the ledger does not know, before it counts as unknown: the
+/// platform's reads may lag behind a submission by moments.
+pub const MISSING_LOOKS_MAX: u32 = 3;
+/// How long a look that has begun may go on after its owner was asked to stop: time for most
+/// calls, and less than the 10 seconds after which supervisors kill.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How one job is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,45 +55,96 @@ pub enum Polled {
     Settled(Box<Entry>),
     /// The deadline passed; the last thing that was learned.
     Timeout(Option<PutOff>),
+    /// Whoever waited was asked to stop; the last thing that was learned.
+    Stopped(Option<PutOff>),
     /// Waiting would not help.
     Failed(ApiError),
+    /// Neither the ledger nor the platform knows the job; nothing was written down for it.
+    Unknown(ApiError),
     /// The platform names a status that this version does not know.
     UnknownStatus(JobStatus),
 }
 
 /// Waits until a job is settled, working it here and now.
 ///
+/// A job that the ledger does not know is owed by it from the first look on that found it at the
+/// platform; until then nothing is written down.
+///
 /// # Errors
 /// Those of the ledger, the queue and the result store, when they last.
 pub async fn poll(ports: Ports<'_>, key: &JobKey, patience: Patience) -> Result<Polled, PortError> {
-    expect(ports, key).await?;
+    poll_until(ports, key, patience, std::future::pending()).await
+}
+
+/// Waits as [`poll`] does, or until `stop` resolves. A look that has begun is then given
+/// [`STOP_GRACE`] to end, since it may be paying.
+///
+/// # Errors
+/// As [`poll`].
+pub async fn poll_until(
+    ports: Ports<'_>,
+    key: &JobKey,
+    patience: Patience,
+    stop: impl Future<Output = ()>,
+) -> Result<Polled, PortError> {
+    let mut stop = pin!(stop);
     let task = Task { key: key.clone() };
-    let mut watch = Watch::default();
+    let mut watch = Watch { is_owed: is_owed(ports, key).await?, ..Watch::default() };
     let mut attempt = 0_u32;
     while ports.clock.now() < patience.deadline {
-        let asked = match watch.look(ports, &task, patience.deadline).await {
-            Ok(Noted::Ended(polled)) => return Ok(polled),
-            Ok(Noted::Wait(asked)) => asked,
-            Err(error) if error.is_transient() && watch.bears_failure() => {
+        let noted = {
+            let mut look = pin!(watch.look(ports, &task, patience.deadline));
+            match unless(stop.as_mut(), look.as_mut()).await {
+                Some(noted) => Some(noted),
+                None => match within(ports.clock, STOP_GRACE, look).await {
+                    Some(Ok(Noted::Ended(polled))) => return Ok(polled),
+                    _ => None,
+                },
+            }
+        };
+        let asked = match noted {
+            None => return Ok(Polled::Stopped(watch.last)),
+            Some(Ok(Noted::Ended(polled))) => return Ok(polled),
+            Some(Ok(Noted::Wait(asked))) => asked,
+            Some(Err(error)) if error.is_transient() && watch.bears_failure() => {
                 error.retry_after.unwrap_or_default()
             }
-            Err(error) => return Err(error),
+            Some(Err(error)) => return Err(error),
         };
         let chance = ports.random.next_u64();
         let pause =
             full_jitter(attempt, patience.base, patience.cap, chance).max(asked).max(PAUSE_MIN);
         attempt = attempt.saturating_add(1);
         let left = between(ports.clock.now(), patience.deadline);
-        ports.clock.sleep(pause.min(left)).await;
+        if unless(stop.as_mut(), ports.clock.sleep(pause.min(left))).await.is_none() {
+            return Ok(Polled::Stopped(watch.last));
+        }
     }
     Ok(Polled::Timeout(watch.last))
+}
+
+/// What `work` gives; `None` when `stop` resolves first.
+async fn unless<T>(
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    mut work: impl Future<Output = T> + Unpin,
+) -> Option<T> {
+    poll_fn(|context| {
+        if let Poll::Ready(value) = Pin::new(&mut work).poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        stop.as_mut().poll(context).map(|()| None)
+    })
+    .await
 }
 
 /// What the looks of one wait have shown so far.
 #[derive(Default)]
 struct Watch {
+    /// Whether the ledger owes the job.
+    is_owed: bool,
     failures: u32,
     unknown: u32,
+    missing: u32,
     last: Option<PutOff>,
 }
 
@@ -98,8 +162,16 @@ impl Watch {
         task: &Task,
         deadline: Timestamp,
     ) -> Result<Noted, PortError> {
+        let is_late = || between(ports.clock.now(), deadline) < PAUSE_MIN;
+        if !self.is_owed {
+            if let Answer::Not(because, wait) = ask(ports, &task.key, deadline).await? {
+                return Ok(self.note(because, wait, is_late()));
+            }
+            expect(ports, &task.key).await?;
+            self.is_owed = true;
+        }
         if let Worked::PutOff { because, wait } = look(ports, task, Look::Until(deadline)).await? {
-            return Ok(self.note(because, wait));
+            return Ok(self.note(because, wait, is_late()));
         }
         Ok(match ports.ledger.load(&task.key).await? {
             Some(entry) if entry.state.is_terminal() => {
@@ -109,9 +181,16 @@ impl Watch {
         })
     }
 
-    fn note(&mut self, because: PutOff, wait: Duration) -> Noted {
+    fn note(&mut self, because: PutOff, wait: Duration, is_late: bool) -> Noted {
         let mut asked = Duration::ZERO;
         match &because {
+            PutOff::Trouble(error) if !self.is_owed && error.kind == ApiErrorKind::Missing => {
+                self.missing += 1;
+                if error.status == Some(410) || self.missing >= MISSING_LOOKS_MAX {
+                    return Noted::Ended(Polled::Unknown(error.clone()));
+                }
+                asked = error.retry_after.unwrap_or_default();
+            }
             PutOff::Trouble(error) => {
                 if is_final(error) || !self.bears_failure() {
                     return Noted::Ended(Polled::Failed(error.clone()));
@@ -132,7 +211,10 @@ impl Watch {
                 self.unknown = 0;
             }
         }
-        self.last = Some(because);
+        // A call that the deadline cut says nothing of the job: the platform's last word stays.
+        if self.last.is_none() || !is_late || !is_cut(&because) {
+            self.last = Some(because);
+        }
         Noted::Wait(asked)
     }
 
@@ -140,6 +222,15 @@ impl Watch {
     const fn bears_failure(&mut self) -> bool {
         self.failures += 1;
         self.failures < FAILURES_MAX
+    }
+}
+
+/// Whether a look may have ended for want of time alone.
+fn is_cut(because: &PutOff) -> bool {
+    match because {
+        PutOff::OutOfTime => true,
+        PutOff::Trouble(error) => error.kind == ApiErrorKind::Unavailable && error.status.is_none(),
+        _ => false,
     }
 }
 
@@ -153,7 +244,13 @@ fn is_final(error: &ApiError) -> bool {
     }
 }
 
-/// Makes sure that the ledger owes the job.
+/// Whether the ledger knows the job.
+async fn is_owed(ports: Ports<'_>, key: &JobKey) -> Result<bool, PortError> {
+    let now = ports.clock.now();
+    Ok(ports.ledger.load(key).await?.is_some_and(|row| !row.is_expired(now)))
+}
+
+/// Makes sure that the ledger owes a job that the platform has.
 async fn expect(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
     let now = ports.clock.now();
     let read = ports.ledger.load(key).await?;
