@@ -13,8 +13,8 @@ struct Spent {
 }
 
 /// Reserves tokens of today's spend; `false` when they would pass the limit. Without a limit
-/// nothing is counted. A reservation whose POST was refused is not given back: the limit is a
-/// guard, not a ledger of money.
+/// nothing is counted. A reservation whose POST was refused is not given back, but serves the same
+/// decision's next POST of that day: the limit is a guard, not a ledger of money.
 ///
 /// # Errors
 /// Those of the ledger.

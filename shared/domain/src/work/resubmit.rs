@@ -7,7 +7,7 @@
 use super::{Look, OUT_OF_TIME, PutOff, Skip, Worked, jitter, put_off_for, settle};
 use crate::adopt::{Claimed, Found, claim, find_lost};
 use crate::content::{EXTRACT_FORMAT, belongs_to, has_data};
-use crate::entry::{Cause, DeadReason, Entry, Link, State};
+use crate::entry::{Cause, DeadReason, Entry, Link, State, StateName, Transition};
 use crate::job::{JobError, JobId, JobKey};
 use crate::pause::Scope;
 use crate::place::extract_key;
@@ -17,7 +17,7 @@ use crate::request::JobRequest;
 use crate::spend;
 use crate::steps::Ports;
 use crate::submit::{Refusal, judge_refusal};
-use crate::time::{Date, after, between, utc_date};
+use crate::time::{Date, Timestamp, after, between, utc_date};
 use crate::update::{Changed, change};
 
 /// Decides to pay, writes that down, and pays.
@@ -52,12 +52,24 @@ pub(super) async fn begin(
         return Ok(worked);
     }
     let now = ports.clock.now();
-    if !spend::reserve(ports, request.tokens_max()).await? {
+    if !is_reserved(&entry, now) && !spend::reserve(ports, request.tokens_max()).await? {
         let wait = ports.limits.backoff_cap;
         return put_off_for(ports, entry, wait, PutOff::Spent).await;
     }
     let post = Post::first(ports.random.token(), now, ports.limits);
     post_again(ports, entry, &request, post, &next, look).await
+}
+
+/// Whether the row's last POST was begun today and refused: its reservation is still there.
+fn is_reserved(entry: &Entry, now: Timestamp) -> bool {
+    let mut latest = entry.history.iter().rev();
+    let is_refused = |line: &Transition| {
+        line.from == Some(StateName::Resubmitting) && line.to == StateName::Received
+    };
+    let is_of_today = |line: &Transition| {
+        line.to == StateName::Resubmitting && utc_date(line.at) == utc_date(now)
+    };
+    latest.next().is_some_and(is_refused) && latest.next().is_some_and(is_of_today)
 }
 
 /// Whether whoever waits has time for a POST. One that is cut short costs a search in the job

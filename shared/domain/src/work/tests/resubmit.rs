@@ -299,6 +299,23 @@ async fn a_resubmit_that_is_refused_for_hours_is_no_poison() {
     assert_eq!(rig.stands(&key), "superseded job-1");
 }
 
+/// POSTs that the platform refused bought nothing, and use up one reservation a day between them.
+#[tokio::test]
+async fn refused_resubmits_do_not_use_up_the_days_spend() {
+    let (mut rig, key, _) = failing();
+    rig.limits.spend_per_day = Some(2);
+    for _ in 0..4 {
+        let refusal = error(ApiErrorKind::Unavailable, Some(503));
+        rig.jobs.answer_submit(ScriptedSubmit::Refused(refusal));
+    }
+    for _ in 0..4 {
+        rig.work_when_due(&key).await;
+    }
+    assert!(crate::spend::reserve(rig.ports(), 1).await.unwrap());
+    assert!(!crate::spend::reserve(rig.ports(), 1).await.unwrap());
+    assert_eq!(rig.work_when_due(&key).await, Worked::Superseded { by: id("job-1") });
+}
+
 /// The day's spend also holds for a resubmit whose first POST was made the day before.
 #[tokio::test]
 async fn a_resubmit_that_is_made_again_the_next_day_needs_a_token_of_that_day() {
