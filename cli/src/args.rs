@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
-use crate::commands::settings_flags::SettingsFlags;
+use crate::commands::settings_flags::{SettingsFlags, hide_unread};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::logging;
@@ -49,7 +49,7 @@ enum Verb {
 
 /// Runs the command line and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no errors and go to standard output.
@@ -69,26 +69,50 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
+/// The command line as it is documented.
+fn command() -> Command {
+    hide_unread(Arguments::command())
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
 fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
     logging::start(&arguments.log, output)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::new(Exit::System, "cannot start").because(error))?;
+    let settings = &arguments.settings;
     runtime.block_on(async {
         match arguments.verb {
-            Verb::Demo(demo) => demo.run(output).await,
-            Verb::Simulate(simulate) => simulate.run(output).await,
-            Verb::Submit(submit) => submit.run(output, &arguments.settings.load()?).await,
-            Verb::Extract(extract) => extract.run(output, &arguments.settings.load()?).await,
-            Verb::Poll(poll) => poll.run(output, &arguments.settings.load()?).await,
-            Verb::Results(results) => results.run(output, &arguments.settings.load()?).await,
-            Verb::Jobs(jobs) => jobs.run(output, &arguments.settings.load()?).await,
-            Verb::Serve(serve) => serve.run(output, &arguments.settings).await,
-            Verb::Webhooks(webhooks) => webhooks.run(output, &arguments.settings.load()?).await,
-            Verb::Settings(settings) => settings.run(output, &arguments.settings),
-            Verb::Completions(completions) => completions.run(Arguments::command()),
-            Verb::ExitCodes(exit_codes) => exit_codes.run(output),
+            Verb::Demo(demo) => {
+                settings.deny("demo")?;
+                demo.run(output).await
+            }
+            Verb::Simulate(simulate) => {
+                settings.deny("simulate")?;
+                simulate.run(output).await
+            }
+            Verb::Submit(submit) => submit.run(output, &settings.load()?).await,
+            Verb::Extract(extract) => extract.run(output, &settings.load()?).await,
+            Verb::Poll(poll) => poll.run(output, &settings.load()?).await,
+            Verb::Results(results) => results.run(output, &settings.load()?).await,
+            Verb::Jobs(jobs) => jobs.run(output, &settings.load()?).await,
+            Verb::Serve(serve) => serve.run(output, settings).await,
+            Verb::Webhooks(webhooks) => webhooks.run(output, &settings.load()?).await,
+            Verb::Settings(show) => show.run(output, settings),
+            Verb::Completions(completions) => {
+                settings.deny("completions")?;
+                completions.run(command())
+            }
+            Verb::ExitCodes(exit_codes) => {
+                settings.deny("exit-codes")?;
+                exit_codes.run(output)
+            }
         }
     })
 }

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::ports::{Clock, Jobs};
-use embedded::SqliteStore;
+use embedded::{OpenError, SqliteStore};
 use results::ObjectResults;
 use scraper_api::{Config, PaceSettings, Paced, ScraperApi};
 use settings::Settings;
 
 pub(crate) use rekeyed::{KeySource, Rekeyed};
-pub(crate) use secrets::Secrets;
+pub(crate) use secrets::{Secrets, secret_places};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -49,7 +49,12 @@ impl Local {
         }
         let store =
             SqliteStore::open(&ledger, clock, embedded::Settings::default()).map_err(|error| {
-                CliError::new(Exit::System, "cannot open the ledger").because(error)
+                // A file that is not ours is left alone, and is no trouble of the system.
+                let exit = match error {
+                    OpenError::NotOurs { .. } | OpenError::Newer { .. } => Exit::Data,
+                    _ => Exit::System,
+                };
+                CliError::new(exit, "cannot open the ledger").because(error)
             })?;
         let results = ObjectResults::on_disk(&settings.results_dir(), now).map_err(|error| {
             CliError::new(Exit::System, "cannot open the results").because(error)

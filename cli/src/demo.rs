@@ -37,7 +37,7 @@ use self::platform::Simulator;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
-use crate::serve::{ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+use crate::serve::{Complaints, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
 use crate::submitting::{Ended, Manner, WhenBlocked, submit_all};
 use crate::subscribing::subscribe;
 use crate::system::{SystemClock, SystemRandom};
@@ -208,6 +208,7 @@ impl Stage {
                 bounds: ReceiverBounds::default(),
             },
             tally: Arc::clone(&tally),
+            complaints: Complaints::untold(),
         };
         Ok(Self { server, listener, pipeline, tally })
     }

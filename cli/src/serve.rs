@@ -1,5 +1,8 @@
 //! The embedded server: receiver, worker pool and sweep in one process.
 
+mod account;
+mod chain;
+mod complaints;
 mod receiver;
 mod tally;
 mod ticker;
@@ -16,6 +19,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+pub(crate) use chain::Chain;
+
+pub use account::{KeyPlace, watch as watch_account};
+pub use complaints::Complaints;
 pub use receiver::ReceiverBounds;
 pub use tally::{Tallied, Tally, total};
 
@@ -39,6 +46,8 @@ pub struct Server {
     pub settings: ServerSettings,
     /// What it counted.
     pub tally: Arc<Tally>,
+    /// What an operator is told of deliveries that are not accepted.
+    pub complaints: Complaints,
 }
 
 /// How much a server does at once.
@@ -128,6 +137,7 @@ impl Server {
         if tokio::time::timeout(STOP_GRACE, finished).await.is_err() {
             tracing::warn!("stopped before everything open had finished; the sweep takes it up");
         }
+        server.complaints.tell_rest(server.pipeline.clock.now());
         ended
     }
 }

@@ -19,6 +19,7 @@ use settings::{SecretText, Settings};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::serve::KeyPlace;
 
 /// Largest key file, in bytes: white space around the longest key.
 const KEY_FILE_BYTES_MAX: u64 = 4_096;
@@ -43,6 +44,20 @@ impl KeySource {
             file: settings.api_key_file.clone(),
             value: settings.api_key.clone(),
             cooldown: settings.limits.secret_cooldown,
+        }
+    }
+
+    /// Where the key is, for whoever has to mend it.
+    pub(crate) fn place(&self) -> KeyPlace {
+        match &self.file {
+            Some(file) => KeyPlace {
+                place: file.display().to_string(),
+                how: "put the right key into the file, which is read again",
+            },
+            None => KeyPlace {
+                place: "GLEANER_API_KEY".to_owned(),
+                how: "set the right one and start again",
+            },
         }
     }
 

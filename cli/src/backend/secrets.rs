@@ -34,6 +34,18 @@ impl Secrets {
     }
 }
 
+/// Where signing secrets are read from, as a person reads it.
+pub(crate) fn secret_places(settings: &Settings) -> String {
+    let file = settings.secrets_file();
+    let is_owed = settings.secrets_file_given.is_some() || settings.secret_values.is_empty();
+    let variable = |(name, _): &(&str, _)| format!("GLEANER_{}", name.to_ascii_uppercase());
+    let mut places: Vec<String> = settings.secret_values.iter().map(variable).collect();
+    if is_owed || file.exists() {
+        places.push(file.display().to_string());
+    }
+    places.join(" and ")
+}
+
 #[async_trait]
 impl SecretSource for Secrets {
     async fn load(&self) -> Result<Vec<Secret>, PortError> {

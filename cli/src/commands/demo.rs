@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use simulator::Corpus;
 
 use crate::demo::{DemoOptions, Untampered, Weather, prepare_dir, run};
 use crate::error::CliError;
@@ -45,6 +46,7 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) async fn run(self, output: Output) -> Result<Exit, CliError> {
+        self.check_corpus()?;
         let temporary = match &self.dir {
             Some(_) => None,
             None => Some(tempfile::Builder::new().prefix("gleaner-demo-").tempdir().map_err(
@@ -70,9 +72,22 @@ impl Demo {
             live: output == Output::Text,
             patience: Duration::from_secs(self.patience),
         };
-        let report = run(&options, &Untampered).await?;
+        let mut report = run(&options, &Untampered).await?;
+        if temporary.is_some() {
+            report.dir = None;
+        }
         output.print(&report)?;
         Ok(if report.balanced { Exit::Ok } else { Exit::CheckFailed })
+    }
+}
+
+impl Demo {
+    /// Reads the corpus before anything starts, so that a wrong folder is one plain error.
+    fn check_corpus(&self) -> Result<(), CliError> {
+        let Some(corpus) = &self.corpus else { return Ok(()) };
+        Corpus::load(corpus).map(drop).map_err(|error| {
+            CliError::new(Exit::Usage, "the value of --corpus cannot be used").because(error)
+        })
     }
 }
 

@@ -1,22 +1,25 @@
 //! `gleaner serve`: receiver, workers and ticker of one machine.
 
-use std::fmt;
+mod started;
+
 use std::sync::Arc;
 
 use clap::Args;
 use domain::keyring::{Keyring, NoKeys};
 use domain::signature::verdict::Unconfigured;
 use embedded::{LockError, ServerLock};
-use serde::Serialize;
 use settings::{Given, Settings};
 use tokio::net::TcpListener;
 
+use self::started::Started;
 use super::settings_flags::SettingsFlags;
-use crate::backend::{Backend, Secrets};
+use crate::backend::{Backend, KeySource, Secrets, secret_places};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::serve::{Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+use crate::serve::{
+    Complaints, Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting, watch_account,
+};
 
 /// What to do without a secret.
 const NO_SECRET: &str = "register webhooks with `gleaner webhooks create --url URL`, or set \
@@ -37,31 +40,6 @@ pub(crate) struct Serve {
     /// Receive nothing, and find finished jobs by polling alone.
     #[arg(long)]
     without_webhooks: bool,
-}
-
-/// What a server says when it has started.
-#[derive(Serialize)]
-struct Started {
-    /// Where it listens; `None` if it only polls.
-    listening: Option<String>,
-    /// What is to be registered at the platform, if it is known.
-    register: Option<String>,
-}
-
-impl fmt::Display for Started {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.listening, &self.register) {
-            (None, _) => write!(out, "polling; webhooks are not received"),
-            (Some(listening), Some(register)) => {
-                write!(out, "listening on {listening}\nto be registered as {register}")
-            }
-            (Some(listening), None) => write!(
-                out,
-                "listening on {listening}\nset public_url to the URL under which the platform \
-                 reaches this, and register that with `gleaner webhooks create`"
-            ),
-        }
-    }
 }
 
 impl Serve {
@@ -85,8 +63,15 @@ impl Serve {
         };
         // Before it is said to be up, so that a signal sent from then on is a clean stop.
         let interrupted = super::Interrupt::listen();
-        output.print(&Started { listening, register: settings.public_url.clone() })?;
-        match server.serve(listener, interrupted.wait()).await {
+        output.print(&Started::of(&settings, listening))?;
+        // The key is asked about beside the work: a platform that is down keeps nobody from
+        // receiving.
+        let (pipeline, key) = (server.pipeline.clone(), KeySource::of(&settings).place());
+        let ended = tokio::select! {
+            ended = server.serve(listener, interrupted.wait()) => ended,
+            never = watch_account(&pipeline, &key) => match never {},
+        };
+        match ended {
             Ended::Asked => Ok(Exit::Ok),
             Ended::Broken => Err(CliError::new(Exit::Bug, "a part of the server broke down")
                 .hint("nothing received is lost: start it again, and please report this")),
@@ -130,6 +115,7 @@ async fn assemble(
             },
         },
         tally: Arc::new(Tally::default()),
+        complaints: Complaints::about(secret_places(&settings)),
     };
     Ok((server, listener))
 }
@@ -159,10 +145,12 @@ fn no_keys(error: NoKeys) -> CliError {
         NoKeys::Unconfigured(reason) => {
             CliError::new(Exit::Configuration, "no signing secret can be used").because(reason)
         }
-        error @ (NoKeys::Load(_) | NoKeys::Cold) => {
-            CliError::new(Exit::Configuration, "the signing secrets cannot be read")
-                .because(error)
-                .hint(NO_SECRET)
+        // The cause says what to do.
+        NoKeys::Load(error) => {
+            CliError::new(Exit::Configuration, "the signing secrets cannot be read").because(error)
+        }
+        error @ NoKeys::Cold => {
+            CliError::new(Exit::TryAgain, "the signing secrets cannot be read").because(error)
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct ShowSettings {
 /// One setting as it is printed.
 #[derive(Serialize)]
 struct Shown<'a> {
+    version: u32,
+    r#type: &'static str,
     name: &'a str,
     value: Option<&'a str>,
     source: String,
@@ -47,7 +49,8 @@ impl ShowSettings {
                 Origin::Default => "default".to_owned(),
                 origin => origin.to_string(),
             };
-            output.print(&Shown { name, value: value.as_deref(), source })?;
+            let value = value.as_deref();
+            output.print(&Shown { version: 1, r#type: "setting", name, value, source })?;
         }
         Ok(Exit::Ok)
     }

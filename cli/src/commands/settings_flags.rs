@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Arg, Args, Command, Id};
 use settings::{FileText, Given, Settings, Sources};
 
 use crate::error::CliError;
@@ -31,8 +31,13 @@ pub(crate) struct SettingsFlags {
     /// Folder of ledger, results and secrets [default: gleaner-data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Base URL of the platform's API [default: `https://scraper.geonode.io`].
-    #[arg(long, global = true, value_name = "URL")]
+    // Not as a comment: there the address would need marks that the help text shows.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help = "Base URL of the platform's API [default: https://scraper.geonode.io]"
+    )]
     api_url: Option<String>,
     /// File with the account's API key, which nobody else may read.
     #[arg(long, global = true, value_name = "FILE")]
@@ -47,7 +52,49 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// The verbs that read no settings.
+const WITHOUT_SETTINGS: [&str; 4] = ["demo", "simulate", "completions", "exit-codes"];
+
+/// Hides the settings' flags in the help of the verbs that read none: a verb's own argument of the
+/// same name stands in the place of the global one.
+pub(crate) fn hide_unread(mut command: Command) -> Command {
+    let flags: Vec<Arg> = command
+        .get_arguments()
+        .filter(|flag| SettingsFlags::is_flag(flag.get_id().as_str()))
+        .map(|flag| flag.clone().global(false).hide(true))
+        .collect();
+    for verb in WITHOUT_SETTINGS {
+        command = command.mut_subcommand(verb, |verb| {
+            let own: Vec<Id> = verb.get_arguments().map(|arg| arg.get_id().clone()).collect();
+            let hidden = flags.iter().filter(|flag| !own.contains(flag.get_id()));
+            verb.args(hidden.cloned().collect::<Vec<_>>())
+        });
+    }
+    command
+}
+
 impl SettingsFlags {
+    fn is_flag(id: &str) -> bool {
+        Self::augment_args(Command::new("")).get_arguments().any(|flag| flag.get_id() == id)
+    }
+
+    /// Refuses the flags that the user gave to a verb that reads none.
+    ///
+    /// # Errors
+    /// When there is any.
+    pub(crate) fn deny(&self, verb: &str) -> Result<(), CliError> {
+        // A verb's own `--config` comes in this place, too.
+        let config = self.config.iter().filter(|_| verb != "simulate").map(|_| "--config");
+        let given: Vec<&str> = config.chain(self.given().map(|given| given.flag)).collect();
+        match given.first() {
+            None => Ok(()),
+            Some(flag) => Err(CliError::new(
+                Exit::Usage,
+                format!("`gleaner {verb}` reads no settings: leave {flag} out"),
+            )),
+        }
+    }
+
     /// The settings of all sources.
     ///
     /// # Errors

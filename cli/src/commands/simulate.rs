@@ -49,18 +49,29 @@ pub(crate) struct Simulate {
 /// Where the simulator listens.
 #[derive(Serialize)]
 struct Listening {
+    version: u32,
+    r#type: &'static str,
     url: String,
+    /// The key that opens it, if it is the one that everybody knows.
+    #[serde(skip)]
+    known_key: Option<String>,
 }
 
 impl fmt::Display for Listening {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "listening on {}", self.url)
+        writeln!(out, "listening on {}", self.url)?;
+        writeln!(out, "export GLEANER_API_URL={}", self.url)?;
+        match &self.known_key {
+            Some(key) => write!(out, "export GLEANER_API_KEY={key}"),
+            None => write!(out, "export GLEANER_API_KEY=...   # as its settings file says"),
+        }
     }
 }
 
 impl Simulate {
     pub(crate) async fn run(self, output: Output) -> Result<Exit, CliError> {
         let config = self.settings()?;
+        let known_key = Some(Config::default().api_key).filter(|key| *key == config.api_key);
         let listener = TcpListener::bind(self.listen).await.map_err(|error| {
             CliError::new(Exit::System, format!("cannot listen on {}", self.listen))
                 .because(error)
@@ -70,7 +81,8 @@ impl Simulate {
             simulator::start(listener, config, Arc::new(SystemClock)).map_err(|error| {
                 CliError::new(Exit::Configuration, "cannot start the simulator").because(error)
             })?;
-        output.print(&Listening { url: running.base_url() })?;
+        let url = running.base_url();
+        output.print(&Listening { version: 1, r#type: "simulator", url, known_key })?;
         tokio::select! {
             () = crate::commands::interrupted() => {}
             () = stdin_closed(), if self.end_with_stdin => {}

@@ -73,8 +73,8 @@ pub struct Report {
     pub finished_to_stored_p50_secs: f64,
     /// The same, 99th percentile.
     pub finished_to_stored_p99_secs: f64,
-    /// Where the results lie.
-    pub dir: String,
+    /// Where the results lie; `None` if they are removed at the end.
+    pub dir: Option<String>,
 }
 
 impl Report {
@@ -115,7 +115,7 @@ impl Report {
             webhooks: facts.counters.counters.webhooks.clone(),
             finished_to_stored_p50_secs: percentile(&latencies, 50),
             finished_to_stored_p99_secs: percentile(&latencies, 99),
-            dir: facts.options.dir.display().to_string(),
+            dir: Some(facts.options.dir.display().to_string()),
         })
     }
 }
@@ -147,49 +147,72 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
     sorted.get(index).copied().unwrap_or_default()
 }
 
+/// A line of the table for people: name, value, and what there is to say about it.
+type Line = (String, String, &'static str);
+
+impl Report {
+    fn jobs(&self) -> Vec<Line> {
+        let count = |name: &str, count: u64, note| (name.to_owned(), count.to_string(), note);
+        let mut lines = vec![
+            count("submitted", self.submitted.accepted, ""),
+            count("platform's jobs", self.platform_jobs, "resubmissions and others' included"),
+            count("stored", self.judge.stored, ""),
+        ];
+        let dead = self.ledger.iter().filter(|(state, _)| state.contains(':'));
+        lines.extend(dead.map(|(state, dead)| count(&state.replace(':', ": "), *dead, "")));
+        let superseded = self.ledger.get("superseded").copied().unwrap_or_default();
+        lines.extend([
+            count("superseded", superseded, ""),
+            count("open", self.open, ""),
+            count("not submitted", self.submitted.unfinished + self.submitted.refused, ""),
+            count("ambiguous", self.ambiguous, ""),
+            count("lost", self.judge.lost, ""),
+            count("stored twice", self.judge.stored_twice, ""),
+            count("paid twice", self.judge.paid_twice, ""),
+            count("wrong content", self.judge.wrong, ""),
+        ]);
+        lines
+    }
+
+    fn effort(&self) -> Vec<Line> {
+        let of = |name: &str, value: String, note| (name.to_owned(), value, note);
+        vec![
+            of("answers lost", self.judge.answers_lost.to_string(), ""),
+            of(
+                "API calls a job",
+                format!("{:.3}", self.calls_per_job),
+                "submissions and later pages not counted",
+            ),
+            of("finish to stored", format!("{:.2} s", self.finished_to_stored_p50_secs), "median"),
+            of("", format!("{:.2} s", self.finished_to_stored_p99_secs), "99 of 100 within"),
+        ]
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.balanced { "the books balance" } else { "THE BOOKS DO NOT BALANCE" };
         writeln!(out, "{verdict} (seed {}, {:.1} s)", self.seed, self.wall_secs)?;
-        writeln!(out)?;
-        writeln!(out, "submitted         {:>8}", self.submitted.accepted)?;
-        writeln!(
-            out,
-            "platform's jobs   {:>8}  resubmissions and others' included",
-            self.platform_jobs
-        )?;
-        writeln!(out, "stored            {:>8}", self.judge.stored)?;
-        for (state, count) in self.ledger.iter().filter(|(state, _)| state.contains(':')) {
-            writeln!(out, "{:<17} {count:>8}", state.replace(':', ": "))?;
+        let (jobs, effort) = (self.jobs(), self.effort());
+        // A long reason moves the column of all.
+        let names = jobs.iter().chain(&effort).map(|(name, ..)| name.len());
+        let width = names.max().unwrap_or_default();
+        for block in [&jobs, &effort] {
+            writeln!(out)?;
+            for (name, value, note) in block {
+                let line = format!("{name:<width$} {value:>8}  {note}");
+                writeln!(out, "{}", line.trim_end())?;
+            }
         }
-        let superseded = self.ledger.get("superseded").copied().unwrap_or_default();
-        writeln!(out, "superseded        {superseded:>8}")?;
-        for (name, count) in [
-            ("open", self.open),
-            ("not submitted", self.submitted.unfinished + self.submitted.refused),
-            ("ambiguous", self.ambiguous),
-            ("lost", self.judge.lost),
-            ("stored twice", self.judge.stored_twice),
-            ("paid twice", self.judge.paid_twice),
-            ("wrong content", self.judge.wrong),
-        ] {
-            writeln!(out, "{name:<17} {count:>8}")?;
-        }
-        writeln!(out)?;
-        writeln!(out, "answers lost      {:>8}", self.judge.answers_lost)?;
-        writeln!(
-            out,
-            "API calls a job   {:>8.3}  submissions and later pages not counted",
-            self.calls_per_job
-        )?;
-        writeln!(
-            out,
-            "finish to stored  {:>7.2}s  median; 99 of 100 within {:.2} s",
-            self.finished_to_stored_p50_secs, self.finished_to_stored_p99_secs
-        )?;
         for finding in &self.judge.findings {
             writeln!(out, "finding: {finding}")?;
         }
-        write!(out, "results           {}", self.dir)
+        match &self.dir {
+            Some(dir) => write!(out, "{:<width$}  {dir}", "results"),
+            None => write!(out, "{:<width$}  (removed; --dir keeps them)", "results"),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use domain::announce::AnnounceOutcome;
-use domain::receive::{ReceivePorts, Reception, receive};
+use domain::receive::{ReceivePorts, Reception, Unavailable, receive};
 use domain::signature::Headers;
+use domain::signature::verdict::{Answer, Diagnostics, Reason};
 use http_body_util::{BodyExt as _, Limited};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -21,7 +22,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use super::{STOP_GRACE, Server, stopped};
+use super::complaints::Trouble;
+use super::{Chain, STOP_GRACE, Server, stopped};
 
 /// Bounds of the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +192,7 @@ async fn read(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Held, 
 
 fn note(server: &Server, reception: &Reception) {
     let code = reception.code();
+    let now = server.pipeline.clock.now();
     match reception {
         Reception::Accepted { key, outcome, delivery_id, secret } => {
             server.tally.count(match outcome {
@@ -209,9 +212,16 @@ fn note(server: &Server, reception: &Reception) {
             server.tally.count("webhooks_ignored");
             tracing::info!(event, code, "delivery acknowledged and not owed");
         }
-        Reception::Rejected { diagnostics, .. } => {
+        Reception::Rejected { reason, diagnostics } => {
             server.tally.count("webhooks_rejected");
-            tracing::info!(code, ?diagnostics, "delivery rejected");
+            note_rejection(diagnostics);
+            if reason.answer() == Answer::Unauthorized {
+                let trouble = match reason {
+                    Reason::Mismatch => Trouble::Mismatch,
+                    _ => Trouble::Unreadable,
+                };
+                server.complaints.note(trouble, code.to_owned(), now);
+            }
         }
         Reception::Unusable { .. } => {
             server.tally.count("webhooks_unusable");
@@ -219,7 +229,30 @@ fn note(server: &Server, reception: &Reception) {
         }
         Reception::Unavailable(cause) => {
             server.tally.count("webhooks_unavailable");
-            tracing::error!(code, error = ?cause, "delivery could not be received");
+            let error = Chain(cause);
+            match cause {
+                Unavailable::Secrets(_) | Unavailable::UnusableSecret => {
+                    tracing::info!(code, %error, "delivery put off");
+                    server.complaints.note(Trouble::NoSecret, error.to_string(), now);
+                }
+                Unavailable::Port(_) | Unavailable::Deadline => {
+                    tracing::error!(code, %error, "delivery could not be received");
+                }
+            }
         }
     }
+}
+
+fn note_rejection(diagnostics: &Diagnostics) {
+    let lengths: Vec<String> = diagnostics.signature_bytes.iter().map(usize::to_string).collect();
+    tracing::info!(
+        code = diagnostics.code,
+        signature_bytes = lengths.join(","),
+        body_bytes = diagnostics.body_bytes,
+        body_hash = diagnostics.body_hash,
+        content_type = diagnostics.content_type.as_deref().unwrap_or_default(),
+        encoded = diagnostics.encoded,
+        secrets = diagnostics.key_labels.join(","),
+        "delivery rejected"
+    );
 }

@@ -6,7 +6,7 @@ use domain::poll::{Asked, bulk_poll};
 use domain::sweep::sweep;
 use tokio::sync::watch;
 
-use super::{Server, stopped};
+use super::{Chain, Server, stopped};
 
 pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
     loop {
@@ -24,6 +24,7 @@ pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
 async fn tick(server: &Server) {
     let ports = server.pipeline.ports();
     let tally = &server.tally;
+    server.complaints.tell_due(server.pipeline.clock.now());
     match bulk_poll(ports, Asked::Due).await {
         Ok(polled) => {
             tally.add("bulk_pages", u64::from(polled.pages));
@@ -34,7 +35,7 @@ async fn tick(server: &Server) {
         }
         Err(error) => {
             tally.count("tick_errors");
-            tracing::warn!(error = ?error, "bulk polling ended early");
+            tracing::warn!(error = %Chain(&error), "bulk polling ended early");
         }
     }
     match sweep(ports, server.settings.tick_budget).await {
@@ -48,14 +49,14 @@ async fn tick(server: &Server) {
         }
         Err(error) => {
             tally.count("tick_errors");
-            tracing::warn!(error = ?error, "the sweep ended early");
+            tracing::warn!(error = %Chain(&error), "the sweep ended early");
         }
     }
     match server.source.remove_expired().await {
         Ok(removed) => tally.add("rows_expired", removed),
         Err(error) => {
             tally.count("tick_errors");
-            tracing::warn!(error = ?error, "expired rows could not be removed");
+            tracing::warn!(error = %Chain(&error), "expired rows could not be removed");
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ports::HeldTask;
-use domain::work::{Skip, Worked, work};
+use domain::work::{PutOff, Skip, Worked, work};
 use futures_util::FutureExt as _;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::{Server, stopped};
+use super::{Chain, Server, stopped};
 
 /// Longest sleep of an idle pool: tasks that another process sent are noticed after it.
 const IDLE_MAX: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ async fn take(server: &Arc<Server>, permits: &Arc<Semaphore>, running: &mut Join
     let held = match server.source.receive(free.min(TAKE_MAX), server.settings.hold).await {
         Ok(held) => held,
         Err(error) => {
-            tracing::warn!(error = ?error, "no tasks could be taken");
+            tracing::warn!(error = %Chain(&error), "no tasks could be taken");
             server.pipeline.clock.sleep(IDLE_MAX).await;
             return;
         }
@@ -75,7 +75,8 @@ async fn one(server: &Server, held: &HeldTask) {
         Ok(Ok(worked)) => worked,
         Ok(Err(error)) => {
             server.tally.count("work_errors");
-            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, error = ?error, "task failed");
+            let error = Chain(&error);
+            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, %error, "task failed");
             return;
         }
         Err(_) => {
@@ -86,7 +87,8 @@ async fn one(server: &Server, held: &HeldTask) {
     };
     note(server, held, &worked);
     if let Err(error) = server.source.acknowledge(held).await {
-        tracing::warn!(job.id = %key.job_id, error = ?error, "task could not be acknowledged");
+        let error = Chain(&error);
+        tracing::warn!(job.id = %key.job_id, %error, "task could not be acknowledged");
     }
 }
 
@@ -106,7 +108,9 @@ fn note(server: &Server, held: &HeldTask, worked: &Worked) {
             "work_dead"
         }
         Worked::PutOff { wait, because } => {
-            tracing::debug!(job.id = %key.job_id, ?wait, ?because, "put off");
+            let wait_secs = wait.as_secs_f64();
+            let because = reason(because);
+            tracing::debug!(job.id = %key.job_id, wait_secs, because, "put off");
             "work_put_off"
         }
         Worked::Skipped(Skip::Absent) => {
@@ -116,6 +120,21 @@ fn note(server: &Server, held: &HeldTask, worked: &Worked) {
         Worked::Skipped(_) => "work_skipped",
     };
     server.tally.count(name);
+}
+
+/// Why a task was put off, for a log.
+fn reason(because: &PutOff) -> String {
+    match because {
+        PutOff::Unfinished(_) => "the job has not finished".to_owned(),
+        PutOff::Settling => "its items are still settling".to_owned(),
+        PutOff::Trouble(error) => error.to_string(),
+        PutOff::Paused(why) => format!("the API is left alone: {why}"),
+        PutOff::Unlinked => "whose job it is is not known yet".to_owned(),
+        PutOff::Recovering => "whether a retry was accepted is being found out".to_owned(),
+        PutOff::Inconsistent => "its result pages do not agree".to_owned(),
+        PutOff::Spent => "the day's spend is used up".to_owned(),
+        PutOff::OutOfTime => "no time was left for another call".to_owned(),
+    }
 }
 
 #[cfg(test)]

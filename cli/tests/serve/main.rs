@@ -17,5 +17,7 @@ mod settings;
 mod site;
 mod storage;
 mod texts;
+mod told;
+mod trials;
 mod webhooks;
 mod whole;

@@ -70,6 +70,23 @@ impl Process {
         url.strip_prefix("http://").unwrap().strip_suffix("/webhook").unwrap().parse().unwrap()
     }
 
+    /// What it says on standard error, up to the first line that holds this text.
+    pub(crate) async fn says(&mut self, text: &str) -> String {
+        let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        let found = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                said.push_str(&line);
+                if line.contains(text) {
+                    return;
+                }
+            }
+            panic!("it ended");
+        };
+        tokio::time::timeout(PROCESS_MAX, found).await.expect("it says so");
+        said
+    }
+
     /// Asks it to end, and returns exit code and standard error.
     pub(crate) async fn terminate(self) -> (i32, String) {
         let id = self.child.id().unwrap().to_string();

@@ -20,6 +20,7 @@ async fn settings_show_their_source_and_no_secret() {
     assert!(!out.contains("hush-hush"), "{out}");
     let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), settings::table().count());
+    assert!(rows.iter().all(|row| row["version"] == 1 && row["type"] == "setting"));
     for (name, value, source) in [
         ("data_dir", "elsewhere", "--data-dir"),
         ("tick", "1s", "--set"),

@@ -20,7 +20,7 @@ use domain::testing::ScriptedJobs;
 use domain::time::Timestamp;
 use embedded::SqliteStore;
 use gleaner::pipeline::Pipeline;
-use gleaner::serve::{Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+use gleaner::serve::{Complaints, Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
 use gleaner::system::{SystemClock, SystemRandom};
 use results::ObjectResults;
 use tempfile::TempDir;
@@ -162,6 +162,7 @@ impl Site {
                 bounds: plan.bounds,
             },
             tally: Arc::new(Tally::default()),
+            complaints: Complaints::untold(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();

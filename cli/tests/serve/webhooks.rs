@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use embedded::secrets::SecretsFile;
+use embedded::secrets::{SecretsFile, StoredSecret};
 use serde_json::Value;
 use simulator::{Config, Running, SystemClock};
 use tempfile::TempDir;
@@ -49,7 +49,7 @@ impl Account {
     fn secrets(&self) -> Vec<(String, String)> {
         let file = self.dir.path().join("gleaner-data/secrets.json");
         let stored = SecretsFile::new(&file).list().unwrap();
-        let pair = |stored: &embedded::secrets::StoredSecret| {
+        let pair = |stored: &StoredSecret| {
             let id = stored.secret.webhook_id().unwrap().to_owned();
             (id, stored.secret.expose().to_owned())
         };
@@ -90,6 +90,7 @@ async fn webhooks_live_from_create_to_delete() {
     let listed = account.webhooks(&["list"]).await;
     assert_eq!(ids(&listed), ids(&created));
     assert!(listed.iter().all(|row| row["secret_known"] == true && row["active"] == true));
+    assert!(listed.iter().all(|row| row["version"] == 1 && row["type"] == "webhook"));
 
     let id = created[0]["id"].as_str().unwrap();
     let changes = ["update", id, "--active", "false", "--description", "paused", "--url"];
@@ -169,13 +170,49 @@ async fn lost_answers_leave_no_webhook_without_a_secret() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_whose_secret_cannot_be_kept_is_deleted_again() {
     let account = Account::new(Config::default()).await;
-    // The folder of the secrets file is not there.
-    let args = ["webhooks", "create", "--url", URL, "--set", "secrets_file=none/secrets.json"];
+    // Secrets that leave no room for one more, although there are fewer than may be.
+    let file = SecretsFile::new(&account.dir.path().join("full.json"));
+    let mut number = 0;
+    for length in [4_096, 512, 64, 1] {
+        let text = "s".repeat(length);
+        while file.add(stored(&text, number)).is_ok() {
+            number += 1;
+        }
+    }
+    let before = file.list().unwrap().len();
+    assert!(before < domain::signature::SECRETS_MAX, "{before}");
+    let args = ["webhooks", "create", "--url", URL, "--event", "batch"];
+    let args = [&args[..], &["--set", "secrets_file=full.json"]].concat();
     let (code, out, talk) = run(account.command(&args)).await;
-    assert_eq!((code, out.as_str()), (71, ""), "{talk}");
-    assert!(talk.contains("none/secrets.json cannot be written"), "{talk}");
+    assert_eq!((code, out.as_str()), (78, ""), "{talk}");
+    assert!(talk.contains("full.json would hold more than"), "{talk}");
+    assert_eq!(file.list().unwrap().len(), before);
     assert!(account.webhooks(&["list"]).await.is_empty());
     account.platform.stop.stop().await;
+}
+
+fn stored(text: &str, number: usize) -> StoredSecret {
+    let secret = domain::signature::secret::Secret::new(text).unwrap();
+    let secret = secret.with_webhook_id(&format!("w{number}")).unwrap();
+    StoredSecret { secret, until: None, url: None, event_type: None }
+}
+
+/// Whether a secret can be kept is found out before the platform is asked for one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secrets_file_that_cannot_be_written_is_told_before_anything_is_sent() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    // No platform answers here: had it been asked, the code were 69.
+    for (setting, text) in [
+        ("secrets_file=none/secrets.json", "none/secrets.json cannot be written"),
+        ("secrets_file=file/secrets.json", "file/secrets.json cannot be written"),
+        ("data_dir=file/data", "cannot make the data folder `file/data`"),
+    ] {
+        let args = ["webhooks", "create", "--url", URL, "--set", setting];
+        let (code, out, talk) = run(command(dir.path(), &args)).await;
+        assert_eq!((code, out.as_str()), (71, ""), "{talk}");
+        assert!(talk.contains(text), "{talk}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,15 +55,16 @@ impl Create {
             .into_iter()
             .filter(|kind| self.events.is_empty() || self.events.contains(kind));
         let kinds: Vec<_> = kinds.collect();
-        // Before anything is made: a secret must find its place.
+        // Before the platform is asked for anything: a secret must find its place.
+        if account.settings.secrets_file_given.is_none() {
+            make_data_dir(&account.settings.data_dir)?;
+        }
+        account.file.prepare().map_err(secrets_file)?;
         let secrets = account.secrets()?;
         if secrets.len() + kinds.len() > SECRETS_MAX {
             return Err(CliError::new(Exit::Configuration, "the secrets file is full").hint(
                 "delete webhooks with `gleaner webhooks delete`; it holds at most 30 secrets",
             ));
-        }
-        if account.settings.secrets_file_given.is_none() {
-            make_data_dir(&account.settings.data_dir)?;
         }
         let present = account.webhooks().await?;
         for kind in kinds {

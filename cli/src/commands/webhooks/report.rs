@@ -8,6 +8,8 @@ use serde::Serialize;
 /// One webhook.
 #[derive(Serialize)]
 pub(super) struct Row {
+    version: u32,
+    r#type: &'static str,
     id: String,
     /// `listed`, `created`, `kept`, `updated` or `deleted`.
     outcome: &'static str,
@@ -25,6 +27,8 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn of(webhook: &Webhook, outcome: &'static str, secret_known: bool) -> Self {
         Self {
+            version: 1,
+            r#type: "webhook",
             id: webhook.id.as_str().to_owned(),
             outcome,
             event: Some(webhook.event_type.as_str().to_owned()),
@@ -38,6 +42,8 @@ impl Row {
 
     pub(super) fn deleted(id: &WebhookId, secret_known: bool) -> Self {
         Self {
+            version: 1,
+            r#type: "webhook",
             id: id.as_str().to_owned(),
             outcome: "deleted",
             event: None,

@@ -21,7 +21,7 @@ use domain::testing::{
 
 use super::*;
 use crate::pipeline::Pipeline;
-use crate::serve::{ReceiverBounds, ServerSettings, Tally, Waiting};
+use crate::serve::{Complaints, ReceiverBounds, ServerSettings, Tally, Waiting};
 
 /// The platform, but for one job: a look at it panics, or its row cannot be read.
 struct Cursed {
@@ -151,6 +151,7 @@ impl Site {
                 bounds: ReceiverBounds::default(),
             },
             tally: Arc::new(Tally::default()),
+            complaints: Complaints::untold(),
         };
         Self { server: Arc::new(server), ledger, queue, keys }
     }
