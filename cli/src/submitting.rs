@@ -49,8 +49,8 @@ pub(crate) struct Manner {
     pub(crate) when_blocked: WhenBlocked,
 }
 
-/// Asks a call that submits to begin nothing more. What was begun is finished, since a POST that
-/// is cut off may have been paid for.
+/// Asks a call to begin nothing more. What was begun is finished, since a POST that is cut off may
+/// have been paid for.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     signal: watch::Sender<bool>,
@@ -67,9 +67,25 @@ impl Stop {
         *self.signal.borrow()
     }
 
-    async fn asked(&self) {
+    /// Resolves when somebody asks.
+    pub(crate) async fn asked(&self) {
         // The sender lives as long as `self`, so this ends with the signal only.
         let _ = self.signal.subscribe().wait_for(|stop| *stop).await;
+    }
+}
+
+/// Who hears how the submissions go.
+pub(crate) trait Audience: Sync {
+    /// A submission ended for this call.
+    fn ended(&self, submission: &Submission, ended: &Ended);
+
+    /// A try did not settle a submission: it waits for another one.
+    fn waits(&self, _submission: &Submission, _tried: &Submitted) {}
+}
+
+impl<F: Fn(&Submission, &Ended) + Sync> Audience for F {
+    fn ended(&self, submission: &Submission, ended: &Ended) {
+        self(submission, ended);
     }
 }
 
@@ -82,7 +98,7 @@ pub(crate) async fn submit_all(
     manner: Manner,
     told: &(dyn Fn(&Submission, &Ended) + Sync),
 ) {
-    submit_until(pipeline, submissions, manner, &Stop::default(), told).await;
+    submit_until(pipeline, submissions, manner, &Stop::default(), &told).await;
 }
 
 /// Submits all, until somebody asks to stop, the account is in the way, or the deadline passes.
@@ -92,9 +108,9 @@ pub(crate) async fn submit_until(
     submissions: &[Submission],
     manner: Manner,
     stop: &Stop,
-    told: &(dyn Fn(&Submission, &Ended) + Sync),
+    audience: &dyn Audience,
 ) {
-    let call = Call { pipeline, manner, stop, told };
+    let call = Call { pipeline, manner, stop, audience };
     let unanswered = call.round(submissions.iter().collect(), Patience::UntilUnanswered).await;
     call.round(unanswered, Patience::UntilKnown).await;
 }
@@ -123,7 +139,7 @@ struct Call<'a> {
     pipeline: &'a Pipeline,
     manner: Manner,
     stop: &'a Stop,
-    told: &'a (dyn Fn(&Submission, &Ended) + Sync),
+    audience: &'a dyn Audience,
 }
 
 impl Call<'_> {
@@ -140,7 +156,7 @@ impl Call<'_> {
         while let Some((submission, tried)) = ends.next().await {
             match tried {
                 Tried::Ended(ended) => {
-                    (self.told)(submission, &ended);
+                    self.audience.ended(submission, &ended);
                     // Where one has to wait beyond the deadline or cannot pay, so do the others.
                     if matches!(ended, Ended::Blocked(_) | Ended::GivenUp(_)) {
                         self.stop.stop();
@@ -176,6 +192,7 @@ impl Call<'_> {
                     return Tried::Ended(Ended::Known(submitted));
                 }
                 Submitted::Unanswered { .. } if patience == Patience::UntilUnanswered => {
+                    self.audience.waits(submission, &submitted);
                     return Tried::Unanswered;
                 }
                 Submitted::Unanswered { look_at } => {
@@ -192,6 +209,7 @@ impl Call<'_> {
             if left.is_zero() {
                 return Tried::Ended(Ended::GivenUp(submitted));
             }
+            self.audience.waits(submission, &submitted);
             self.sleep(wait.min(WAIT_MAX).min(left)).await;
         }
         Tried::Stopped

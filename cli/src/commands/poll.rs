@@ -20,14 +20,16 @@ use crate::output::Output;
 
 /// Wait for jobs, and store their results.
 ///
-/// With ids, each job is asked about until it is settled, with growing pauses and a hard deadline.
+/// With ids, each job is asked about until it is settled, with growing pauses and a hard deadline;
+/// a job that neither the ledger nor the platform knows is not remembered.
 /// Without ids, everything that the ledger has open is worked in rounds, through the job lists,
 /// until nothing is open or the deadline passes. Both work beside a running server.
 ///
 /// Prints for each job: id, kind, outcome and last status. Ends with 0 when all are stored, 2 when
 /// one failed, was cancelled or given up, 3 when the deadline passed (the jobs are still owed), 4
-/// when an id is not known, and 75, 77 or 79 when quota, key or balance are in the way; of several,
-/// what concerns the account goes first, then 4, 2 and 3.
+/// when an id is not known, 75 when it was interrupted (run it again), and 75, 77 or 79 when quota,
+/// key or balance are in the way; of several, what concerns the account goes first, then 4, 2 and
+/// 3.
 #[derive(Debug, Args)]
 pub(crate) struct Poll {
     /// Ids of jobs; none stands for everything open.

@@ -1,31 +1,31 @@
 //! `gleaner submit`: many URLs, each paid for once.
 
+mod earlier;
 mod plan;
 mod report;
+mod telling;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use domain::intent::{Intent, Submission};
+use domain::intent::Intent;
 use domain::limits::{CRAWL_DEPTH_MAX, CRAWL_PAGES_MAX};
-use domain::ports::{ApiError, ApiErrorKind, Intents as _, PortError};
-use domain::submit::{Deferral, Submitted};
+use domain::ports::Intents as _;
 use domain::time::after;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use settings::Settings;
 
+use self::earlier::Earlier;
 use self::plan::{Plan, Shape, plan};
 use self::report::{Row, Summary};
+use self::telling::Telling;
 use super::fetch_flags::FetchFlags;
 use crate::backend::{Backend, Local};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{Line, Source, from_arguments, parse_duration, parse_name};
 use crate::output::{Output, note};
-use crate::submitting::{Ended, Manner, Stop, WhenBlocked, submit_until};
+use crate::submitting::{Manner, Stop, WhenBlocked, submit_until};
 
 /// Submissions tried at once; how many POSTs are in flight is for the pacing to say.
 const AT_ONCE: usize = 32;
@@ -38,8 +38,9 @@ const AT_ONCE: usize = 32;
 /// that has grown is another run, paid for anew: give a list that grows at its end a name.
 ///
 /// Prints per submission: position, ref, job id and outcome. Ends with 75 when something is left
-/// over, with 2 when the platform refused something for good, and with 77 or 79 when the key or
-/// the balance is in the way; see `gleaner exit-codes`.
+/// over, with 69 when that is so because the platform never answered, with 2 when the platform
+/// refused something for good, and with 77 or 79 when the key or the balance is in the way; see
+/// `gleaner exit-codes`.
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
     /// URLs; `-` alone reads them from standard input.
@@ -129,7 +130,12 @@ async fn dry_run(plan: &Plan, output: Output, settings: &Settings) -> Result<Exi
     } else {
         None
     };
-    let mut summary = Summary::new(&plan.run, plan.submissions.len(), true);
+    let earlier = match &ledger {
+        Some(ledger) => earlier::look(ledger, plan).await?,
+        None => Earlier::default(),
+    };
+    earlier.warn();
+    let mut summary = Summary::new(plan, &earlier, true);
     for submission in &plan.submissions {
         let intent = match &ledger {
             Some(ledger) => ledger.load_intent(&Intent::id_of(submission)).await?,
@@ -155,15 +161,13 @@ async fn submit(
         deadline: after(pipeline.clock.now(), max_wait),
         when_blocked: WhenBlocked::Stop,
     };
+    let earlier = earlier::look(&backend.store, plan).await?;
+    earlier.warn();
+    let summary = Summary::new(plan, &earlier, false);
     let stop = Stop::default();
-    let telling = Telling::new(plan, output);
-    let told = |submission: &Submission, ended: &Ended| {
-        if telling.tell(submission, ended).is_err() {
-            stop.stop();
-        }
-    };
+    let telling = Telling::new(plan, summary, output, (&*pipeline.clock, manner.deadline), &stop);
     {
-        let submitting = submit_until(pipeline, &plan.submissions, manner, &stop, &told);
+        let submitting = submit_until(pipeline, &plan.submissions, manner, &stop, &telling);
         tokio::pin!(submitting);
         tokio::select! {
             () = &mut submitting => {}
@@ -177,65 +181,6 @@ async fn submit(
     telling.finish()
 }
 
-/// Prints outcomes as they become known, and remembers what the exit code follows from.
-struct Telling {
-    output: Output,
-    bar: ProgressBar,
-    told: Mutex<Told>,
-}
-
-struct Told {
-    summary: Summary,
-    trouble: Option<CliError>,
-}
-
-impl Telling {
-    fn new(plan: &Plan, output: Output) -> Self {
-        let total = plan.submissions.len();
-        let target = if std::io::stderr().is_terminal() && total > 1 {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let length = u64::try_from(total).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), target);
-        if let Ok(style) = ProgressStyle::with_template("{elapsed:>5} {bar:30} {pos}/{len}") {
-            bar.set_style(style);
-        }
-        let summary = Summary::new(&plan.run, total, false);
-        Self { output, bar, told: Mutex::new(Told { summary, trouble: None }) }
-    }
-
-    /// Prints one outcome; fails when nothing more can be printed.
-    fn tell(&self, submission: &Submission, ended: &Ended) -> Result<(), ()> {
-        let row = Row::of(submission, ended);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.summary.count(&row);
-        if let Some(trouble) = trouble_of(ended) {
-            told.trouble.get_or_insert(trouble);
-        }
-        self.bar.inc(1);
-        self.bar.suspend(|| self.output.print(&row)).map_err(|error| {
-            told.trouble = Some(error);
-        })
-    }
-
-    fn finish(self) -> Result<Exit, CliError> {
-        self.bar.finish_and_clear();
-        let told = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
-        finish(&told.summary, self.output)?;
-        match told.trouble {
-            Some(trouble) => Err(trouble),
-            None if told.summary.left > 0 => {
-                note("hint: run the same command again to go on");
-                Ok(Exit::TryAgain)
-            }
-            None if told.summary.has_losses() => Ok(Exit::JobFailed),
-            None => Ok(Exit::Ok),
-        }
-    }
-}
-
 /// Prints the summary: data for a machine, talk for a person.
 fn finish(summary: &Summary, output: Output) -> Result<(), CliError> {
     match output {
@@ -244,29 +189,5 @@ fn finish(summary: &Summary, output: Output) -> Result<(), CliError> {
             note(&summary.to_string());
             Ok(())
         }
-    }
-}
-
-/// The error that an end stands for, if the account or the ledger is in the way.
-fn trouble_of(ended: &Ended) -> Option<CliError> {
-    match ended {
-        Ended::Blocked(error) => Some(error.clone().into()),
-        Ended::Failed(error) => Some(failed(error)),
-        Ended::GivenUp(Submitted::Deferred { because: Deferral::Paused(why), .. }) => {
-            let kind = [ApiErrorKind::PaymentRequired, ApiErrorKind::Denied]
-                .into_iter()
-                .find(|kind| kind.as_str() == why)?;
-            Some(ApiError::new(kind, "the account is paused since an earlier answer").into())
-        }
-        Ended::GivenUp(_) | Ended::Known(_) => None,
-    }
-}
-
-/// The same error as an owned one; its cause goes with it as text.
-fn failed(error: &PortError) -> CliError {
-    let copy = PortError::new(error.port, error.operation, error.kind);
-    match std::error::Error::source(error) {
-        Some(source) => copy.with_source(source.to_string()).into(),
-        None => copy.into(),
     }
 }

@@ -54,6 +54,8 @@ enum Fault {
     NotUtf8,
     #[error("it holds a control character")]
     Control,
+    #[error("the URL holds white space; a tab goes between URL and ref")]
+    Space,
     #[error("it has {columns} columns, at most two are allowed: URL and ref")]
     Columns { columns: usize },
     #[error("{0}")]
@@ -146,6 +148,9 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, Fault> {
     if further > 0 {
         return Err(Fault::Columns { columns: further + 2 });
     }
+    if url.chars().any(char::is_whitespace) {
+        return Err(Fault::Space);
+    }
     check_url(url).map_err(Fault::Url)?;
     Ok(Some(Line { url: url.to_owned(), reference }))
 }
@@ -162,6 +167,9 @@ pub(crate) fn from_arguments(urls: &[String]) -> Result<Vec<Line>, String> {
     let line = |url: &String| {
         if url.chars().any(char::is_control) {
             return Err(format!("`{}` holds a control character", url.escape_debug()));
+        }
+        if url.trim().chars().any(char::is_whitespace) {
+            return Err(format!("`{url}` holds white space, which no URL does"));
         }
         check_url(url).map_err(|error| error.to_string())?;
         Ok(Line { url: url.trim().to_owned(), reference: None })
@@ -211,6 +219,20 @@ mod tests {
             line 6: it has 9018 bytes, at most 8512 are allowed
             line 7: the ref cannot be used: it has more than 256 bytes
         ");
+    }
+
+    /// A URL parser would take the ref for a part of the URL, and the platform would be paid for it.
+    #[test]
+    fn white_space_is_no_part_of_a_url() {
+        for text in ["https://example.com/a my-1", "https://example.com/a  my-1\tx", "https://a b/"]
+        {
+            assert_eq!(
+                complaint(text.as_bytes()),
+                "line 1: the URL holds white space; a tab goes between URL and ref"
+            );
+            assert!(from_arguments(&[text.replace('\t', " ")]).is_err());
+        }
+        assert!(from_arguments(&[" https://example.com/ ".to_owned()]).is_ok());
     }
 
     #[test]

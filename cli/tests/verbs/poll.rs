@@ -1,8 +1,15 @@
 //! `gleaner poll`: waiting that ends, with a code that says how.
 
+use std::sync::Arc;
+
+use domain::ports::{Entries as _, EntryFilter, Expected, Inspection as _, Written};
+use domain::testing::ManualClock;
+use embedded::SqliteStore;
 use serde_json::Value;
 use simulator::{Config, Faults};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+#[cfg(unix)]
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::bench::{Bench, Folder, Ran, list, quick};
 use crate::scripted::{Reply, Scripted, error, job};
@@ -73,7 +80,7 @@ async fn the_code_says_how_it_ended() {
     assert_row(&ran, "refused", "denied");
     let (ran, _) = poll(|_, _| error(404, "", "JOB_NOT_FOUND", false), "10s").await;
     assert_eq!(ran.code, 4, "{ran:?}");
-    assert_row(&ran, "unknown_id", "gone");
+    assert_row(&ran, "unknown_id", "missing");
     let (ran, _) = poll(|_, _| error(404, "", "JOB_NOT_FOUND", false), "1ms").await;
     assert!([3, 4].contains(&ran.code), "{ran:?}");
 }
@@ -85,7 +92,8 @@ async fn unknown_statuses_are_reported_soon() {
         let (ran, calls) = poll(move |_, _| job("j1", status), "1m").await;
         assert_eq!(ran.code, 65, "{ran:?}");
         assert_row(&ran, "unknown_status", status);
-        assert_eq!(calls, 3);
+        // One call asks whether the job is there.
+        assert_eq!(calls, 4);
     }
     let missing = |_: usize, _: &str| Reply::Answer(200, "", r#"{"job_id":"j1"}"#.to_owned());
     let (ran, calls) = poll(missing, "1m").await;
@@ -106,7 +114,8 @@ async fn quota_and_rate_limit_are_told_apart() {
         _ => job("j1", "completed"),
     };
     let (ran, calls) = poll(limited, "1m").await;
-    assert_eq!((ran.code, calls), (0, 2), "{ran:?}");
+    // One call asks whether the job is there.
+    assert_eq!((ran.code, calls), (0, 3), "{ran:?}");
 }
 
 /// CL-07: a bad gateway, a reset and a 503 are survived, and too many in a row are reported.
@@ -134,7 +143,7 @@ async fn no_connection_is_a_hiccup() {
     drop(listener);
     for url in [closed.as_str(), "http://gleaner.invalid"] {
         let folder = Folder::new(url);
-        let args = ["poll", "j1", "--json", "--base", "1ms", "--cap", "1ms", "--max-wait", "2s"];
+        let args = ["poll", "j1", "--json", "--base", "1ms", "--cap", "1ms", "--max-wait", "1s"];
         let ran = folder.run(&args).await;
         assert_eq!(ran.code, 3, "{url}: {ran:?}");
         assert_row(&ran, "timeout", "unavailable");
@@ -310,5 +319,118 @@ async fn rounds_end_when_the_account_is_in_the_way() {
         let args = ["poll", "--json", "--max-wait", "1m", "--api-url", &platform.url];
         let ran = bench.run(&args).await.expect(exit);
         assert_eq!(ran.of_type("summary")[0]["open"], 1);
+    }
+}
+
+/// Rounds that a refused key ends before any look count against no job, however often they run.
+#[tokio::test]
+async fn rounds_give_up_nothing_that_nobody_could_look_at() {
+    let bench = Bench::new(Config { speed: 0.01, ..Config::default() }).await;
+    bench.run(&["submit", "https://example.com/a"]).await.expect(0);
+    {
+        let file = bench.folder.path().join("gleaner-data/ledger.db");
+        let clock = Arc::new(ManualClock::default());
+        let store = SqliteStore::open(&file, clock, embedded::Settings::default()).unwrap();
+        let row =
+            store.list_entries(&EntryFilter::default(), None, 1).await.unwrap().items.remove(0);
+        let mut due = row.clone();
+        due.version += 1;
+        due.due_at = Some(row.first_seen);
+        due.counters.sweeps = 1_000;
+        let written = store.write(&due, Expected::As(row.seen())).await.unwrap();
+        assert_eq!(written, Written::Done);
+    }
+    let platform = Scripted::start(|_, _| error(401, "", "UNAUTHORIZED", false)).await;
+    let args = ["poll", "--once", "--json", "--api-url", &platform.url];
+    let ran = bench.run(&args).await.expect(77);
+    let summary = &ran.of_type("summary")[0];
+    assert_eq!((&summary["open"], &summary["dead"]), (&1.into(), &0.into()));
+}
+
+/// A slip of the pen is told, and nothing waits for it ever after.
+#[tokio::test]
+async fn an_id_that_nobody_knows_is_not_remembered() {
+    let bench = Bench::new(quick()).await;
+    let short = ["--base", "1ms", "--cap", "1ms", "--json"];
+    for kind in ["extract", "batch"] {
+        let typo = "0b6e1f4a-9a3e-4f5c-8d2b-7c1a6e5d4f30";
+        let args = [["poll", typo, "--kind", kind].as_slice(), &short].concat();
+        let ran = bench.run(&args).await.expect(4);
+        assert_eq!(ran.of_type("poll")[0]["outcome"], "unknown_id");
+    }
+    assert_eq!(bench.run(&["jobs", "--json"]).await.expect(0).out, "");
+    let ran = bench.run(&["poll", "--json"]).await.expect(0);
+    assert_eq!(ran.of_type("summary")[0]["open"], 0);
+    // A job that another tool submitted is the platform's, and becomes the ledger's.
+    let made = bench.run(&["submit", "https://example.com/a", "--json", "--data-dir", "other"]);
+    let id = made.await.expect(0).of_type("submission")[0]["job_id"].as_str().unwrap().to_owned();
+    bench.run(&["poll", &id, "--base", "10ms", "--cap", "100ms"]).await.expect(0);
+    assert_eq!(bench.run(&["jobs", "--json"]).await.expect(0).of_type("job").len(), 1);
+}
+
+/// What the platform said last is shown, although the deadline cuts the call after it.
+#[tokio::test]
+async fn the_platforms_last_word_is_shown() {
+    let script = |call: usize, _: &str| match call {
+        0 | 1 => job("j1", "processing"),
+        _ => Reply::Hang,
+    };
+    // Less than the longest call.
+    let (ran, calls) = poll(script, "1500ms").await;
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_row(&ran, "timeout", "processing");
+    assert!(calls >= 3, "{calls}");
+}
+
+/// Runs the binary against a platform that says `processing`, ends it after the first call, and
+/// gives what it left behind.
+#[cfg(unix)]
+async fn interrupted(folder: &Folder, args: &[&str], mut called: UnboundedReceiver<()>) -> Ran {
+    let child = folder.command(args).spawn().unwrap();
+    let pid = child.id().unwrap().to_string();
+    called.recv().await.unwrap();
+    let kill = tokio::process::Command::new("kill").args(["-TERM", &pid]).status().await.unwrap();
+    assert!(kill.success());
+    crate::bench::ended(child).await.expect(75)
+}
+
+/// An interrupt ends the wait with what was learned, and the same command goes on.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_interrupt_ends_the_wait_with_its_last_word() {
+    let (calls, called) = unbounded_channel();
+    let platform = Scripted::start(move |_, _| {
+        let _ = calls.send(());
+        job("j1", "processing")
+    })
+    .await;
+    let folder = Folder::new(&platform.url);
+    let args = ["poll", "j1", "--json", "--base", "30m", "--cap", "30m", "--max-wait", "1h"];
+    let ran = interrupted(&folder, &args, called).await;
+    let (_, outcome, status) = row(&ran);
+    assert_eq!(outcome, "interrupted", "{ran:?}");
+    assert!(["processing", "not_looked_at"].contains(&status.as_str()), "{ran:?}");
+    assert!(ran.err.contains("run `gleaner poll` again"), "{ran:?}");
+}
+
+/// Rounds end with their summary too.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_interrupt_ends_the_rounds_with_their_summary() {
+    let bench = Bench::new(Config { speed: 0.01, ..Config::default() }).await;
+    bench.run(&["submit", "https://example.com/a"]).await.expect(0);
+    for reply in [error(503, "", "SERVICE_UNAVAILABLE", true), Reply::Hang] {
+        let (calls, called) = unbounded_channel();
+        let platform = Scripted::start(move |_, _| {
+            let _ = calls.send(());
+            reply.clone()
+        })
+        .await;
+        let long = ["--base", "30m", "--cap", "30m", "--max-wait", "1h"];
+        let args = [["poll", "--json", "--api-url", &platform.url].as_slice(), &long].concat();
+        let ran = interrupted(&bench.folder, &args, called).await;
+        assert_eq!(ran.of_type("poll")[0]["outcome"], "interrupted", "{ran:?}");
+        assert_eq!(ran.of_type("summary")[0]["open"], 1, "{ran:?}");
+        assert!(ran.err.contains("run `gleaner poll` again"), "{ran:?}");
     }
 }

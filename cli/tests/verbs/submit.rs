@@ -92,8 +92,15 @@ async fn lost_answers_are_found_again() {
     let (text, urls) = list(30);
     bench.folder.write("urls.txt", text);
     let ran = bench.run(&["submit", "--file", "urls.txt", "--json"]).await.expect(0);
-    assert_eq!(ran.of_type("summary")[0]["left"], 0);
-    assert!(bench.books().iter().any(|job| job["answer_lost"] == true));
+    let summary = &ran.of_type("summary")[0];
+    assert_eq!((&summary["left"], &summary["known"]), (&0.into(), &0.into()));
+    let lost = bench.books().iter().filter(|job| job["answer_lost"] == true).count();
+    assert!(lost > 0);
+    // They were paid for in this call as well.
+    assert_eq!((&summary["found"], &summary["tokens_max"]), (&lost.into(), &30.into()));
+    let found = ran.of_type("submission").iter().filter(|row| row["outcome"] == "found").count();
+    assert_eq!(found, lost);
+    assert!(ran.err.contains("an answer was lost"), "{}", ran.err);
     assert_eq!(bench.urls(), urls);
 }
 
@@ -175,8 +182,8 @@ async fn a_dry_run_shows_what_would_be_paid() {
     bench.folder.write("urls.txt", list(5).0);
     let summary = &bench.run(&args).await.expect(0).of_type("summary")[0];
     let wanted = serde_json::json!({
-        "version": 1, "type": "summary", "run": "r", "dry_run": true, "total": 5, "submitted": 0,
-        "known": 3, "refused": 0, "ambiguous": 0, "left": 2, "tokens_max": 2,
+        "version": 1, "type": "summary", "run": "r", "new_run": false, "submitted_before": 0,
+        "dry_run": true, "total": 5, "submitted": 0, "found": 0, "known": 3, "refused": 0, "ambiguous": 0, "left": 2, "tokens_max": 2,
     });
     assert_eq!(*summary, wanted);
     assert_eq!(bench.books().len(), 3);
@@ -214,7 +221,8 @@ async fn the_account_in_the_way_has_codes_of_its_own() {
     let wrong_key = bench.folder.command(&["submit", "https://example.com/c"]);
     let mut wrong_key = wrong_key;
     let child = wrong_key.env("GLEANER_API_KEY", "another-key").spawn().unwrap();
-    ended(child).await.expect(77);
+    let ran = ended(child).await.expect(77);
+    assert!(ran.err.contains("hint: check the API key"), "{}", ran.err);
     assert_eq!(bench.books().len(), 2);
 }
 
@@ -281,4 +289,57 @@ async fn an_interrupt_stops_between_two_submissions() {
     assert_eq!(bench.books().len(), told, "every job that was begun was told of");
     bench.run(&args).await.expect(0);
     assert_eq!(bench.urls(), urls);
+}
+
+/// A platform that is down is named at once, and has a code of its own; one that throttles
+/// answers.
+#[tokio::test]
+async fn a_wait_says_what_it_waits_for() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let args = ["submit", "https://example.com/a", "--max-wait", "1s"];
+    let ran = Folder::new(&closed).run(&args).await.expect(69);
+    let said = "the platform does not answer (Connection refused";
+    assert_eq!(ran.err.matches(said).count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("UTC, interrupt to go on later"), "{}", ran.err);
+    let script = |_: usize, _: &str| error(429, "retry-after: 1\r\n", "RATE_LIMITED", true);
+    let throttling = Scripted::start(script).await;
+    let ran = Folder::new(&throttling.url).run(&args).await.expect(75);
+    assert!(ran.err.contains("throttled"), "{}", ran.err);
+    assert!(ran.err.contains("interrupt to go on later"), "{}", ran.err);
+}
+
+/// What would be paid again is said before it is paid.
+#[tokio::test]
+async fn urls_of_another_run_are_named_before_they_are_paid_again() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", list(3).0);
+    let args = ["submit", "--file", "urls.txt", "--json"];
+    let first = bench.run(&args).await.expect(0);
+    let summary = first.of_type("summary")[0].clone();
+    assert_eq!((&summary["new_run"], &summary["submitted_before"]), (&false.into(), &0.into()));
+    assert!(!first.err.contains("paid again"), "{}", first.err);
+    bench.folder.write("urls.txt", list(4).0);
+    let dry = bench.run(&[args.as_slice(), &["--dry-run"]].concat()).await.expect(0);
+    for ran in [dry, bench.run(&args).await.expect(0)] {
+        let summary = &ran.of_type("summary")[0];
+        assert_eq!((&summary["new_run"], &summary["submitted_before"]), (&true.into(), &3.into()));
+        assert!(ran.err.contains("note: 3 of 4 new submissions hold URLs"), "{}", ran.err);
+    }
+    let again = bench.run(&args).await.expect(0);
+    assert!(!again.err.contains("paid again"), "{}", again.err);
+    assert_eq!(again.of_type("summary")[0]["known"], 4);
+}
+
+/// A space where a tab belongs would make the ref a part of the URL.
+#[tokio::test]
+async fn a_space_is_no_tab() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", "https://example.com/a\tone\nhttps://example.com/b two\n");
+    let ran = bench.run(&["submit", "--file", "urls.txt"]).await.expect(65);
+    assert!(ran.err.contains("line 2: the URL holds white space; a tab goes"), "{}", ran.err);
+    bench.run(&["submit", "https://example.com/b two"]).await.expect(64);
+    bench.run(&["extract", "https://example.com/b two"]).await.expect(64);
+    assert!(bench.books().is_empty());
 }

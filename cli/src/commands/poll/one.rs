@@ -2,15 +2,17 @@
 
 use domain::entry::State;
 use domain::job::{JobId, JobKey, Kind};
-use domain::poll::{Patience, Polled, poll};
+use domain::poll::{Patience, Polled, poll_until};
 use futures_util::StreamExt as _;
 
-use super::report::{Row, worst};
+use super::report::{INTERRUPTED, Row, STOPPING, worst};
 use crate::backend::Backend;
+use crate::commands::Interrupt;
 use crate::commands::jobs::find_all;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
+use crate::submitting::Stop;
 
 /// Jobs waited for at once.
 const AT_ONCE: usize = 16;
@@ -35,14 +37,28 @@ pub(super) async fn run(
             keys.push(key);
         }
     }
-    let waits = keys.into_iter().map(|key| wait(backend, key, patience, output));
+    let stop = Stop::default();
+    let waits = keys.into_iter().map(|key| wait(backend, key, patience, &stop, output));
     let mut waits = futures_util::stream::iter(waits).buffer_unordered(AT_ONCE);
+    let interrupt = Interrupt::listen().wait();
+    tokio::pin!(interrupt);
     let mut exits = Vec::new();
-    while let Some(exit) = waits.next().await {
-        exits.push(exit?);
+    loop {
+        tokio::select! {
+            exit = waits.next() => match exit {
+                Some(exit) => exits.push(exit?),
+                None => break,
+            },
+            () = &mut interrupt, if !stop.is_set() => {
+                note(STOPPING);
+                stop.stop();
+            }
+        }
     }
     let exit = worst(exits);
-    if let Some(hint) = hint(exit) {
+    if exit == Exit::TryAgain && stop.is_set() {
+        note(INTERRUPTED);
+    } else if let Some(hint) = hint(exit) {
         note(hint);
     }
     Ok(exit)
@@ -69,11 +85,16 @@ async fn wait(
     backend: &Backend,
     first: JobKey,
     patience: Patience,
+    stop: &Stop,
     output: Output,
 ) -> Result<Exit, CliError> {
     let mut key = first;
     for _ in 0..CHAIN_MAX {
-        let polled = poll(backend.pipeline.ports(), &key, patience).await?;
+        let polled = if stop.is_set() {
+            Polled::Stopped(None)
+        } else {
+            poll_until(backend.pipeline.ports(), &key, patience, stop.asked()).await?
+        };
         let row = Row::of(&key, &polled);
         output.print(&row)?;
         let Polled::Settled(entry) = polled else { return Ok(row.exit) };

@@ -12,6 +12,12 @@ use serde::Serialize;
 use crate::commands::jobs::result_key;
 use crate::exit::Exit;
 
+/// What is said when somebody ends the call.
+pub(super) const STOPPING: &str = "stopping; what was begun is finished first";
+/// What to do about a call that somebody ended.
+pub(super) const INTERRUPTED: &str =
+    "hint: the call was interrupted, and the jobs are still owed; run `gleaner poll` again";
+
 /// How waiting for a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,6 +30,8 @@ pub(super) enum Outcome {
     Superseded,
     /// The deadline passed.
     Timeout,
+    /// Somebody ended the call.
+    Interrupted,
     /// Nobody knows it.
     UnknownId,
     /// The platform names a status that this version does not know.
@@ -39,6 +47,7 @@ impl Outcome {
             Self::Dead => "dead",
             Self::Superseded => "superseded",
             Self::Timeout => "timeout",
+            Self::Interrupted => "interrupted",
             Self::UnknownId => "unknown_id",
             Self::UnknownStatus => "unknown_status",
             Self::Refused => "refused",
@@ -99,8 +108,13 @@ impl Row {
     pub(super) fn of(key: &JobKey, polled: &Polled) -> Self {
         match polled {
             Polled::Settled(entry) => Self::of_entry(entry),
-            Polled::Timeout(last) => Self::late(key, last.as_ref()),
-            Polled::Failed(error) if error.kind == ApiErrorKind::Missing => {
+            Polled::Timeout(last) => {
+                Self::open(key, Outcome::Timeout, Exit::Timeout, last.as_ref())
+            }
+            Polled::Stopped(last) => {
+                Self::open(key, Outcome::Interrupted, Exit::TryAgain, last.as_ref())
+            }
+            Polled::Unknown(error) => {
                 Self::new(key, Outcome::UnknownId, "missing", Exit::NotFound).with(error)
             }
             Polled::Failed(error) => {
@@ -138,27 +152,27 @@ impl Row {
         Self { result: result_key(&entry.state).map(str::to_owned), ..row }
     }
 
-    /// The row of a job that the deadline found open.
-    fn late(key: &JobKey, last: Option<&PutOff>) -> Self {
-        let late = |status: &str| Self::new(key, Outcome::Timeout, status, Exit::Timeout);
+    /// The row of a job that was open when the wait for it ended.
+    fn open(key: &JobKey, outcome: Outcome, exit: Exit, last: Option<&PutOff>) -> Self {
+        let open = |status: &str| Self::new(key, outcome, status, exit);
         match last {
             Some(PutOff::Trouble(error)) if error.kind == ApiErrorKind::Missing => {
                 Self::new(key, Outcome::UnknownId, "missing", Exit::NotFound).with(error)
             }
-            Some(PutOff::Trouble(error)) => late(error.kind.as_str()).with(error),
-            Some(PutOff::Unfinished(status)) => late(&shown(status)),
-            Some(PutOff::Settling) => late("settling"),
+            Some(PutOff::Trouble(error)) => open(error.kind.as_str()).with(error),
+            Some(PutOff::Unfinished(status)) => open(&shown(status)),
+            Some(PutOff::Settling) => open("settling"),
             Some(PutOff::Paused(why)) => {
                 // The pause is the account's, and its reason says what is in the way.
-                let exit = paused_exit(why).unwrap_or(Exit::Timeout);
-                Self::new(key, Outcome::Timeout, &format!("paused ({why})"), exit)
+                let exit = paused_exit(why).unwrap_or(exit);
+                Self { exit, ..open(&format!("paused ({why})")) }
             }
-            Some(PutOff::Unlinked) => late("unlinked"),
-            Some(PutOff::Recovering) => late("recovering"),
-            Some(PutOff::Inconsistent) => late("inconsistent"),
-            Some(PutOff::Spent) => late("spent"),
-            Some(PutOff::OutOfTime) => late("out_of_time"),
-            None => late("not_looked_at"),
+            Some(PutOff::Unlinked) => open("unlinked"),
+            Some(PutOff::Recovering) => open("recovering"),
+            Some(PutOff::Inconsistent) => open("inconsistent"),
+            Some(PutOff::Spent) => open("spent"),
+            Some(PutOff::OutOfTime) => open("out_of_time"),
+            None => open("not_looked_at"),
         }
     }
 

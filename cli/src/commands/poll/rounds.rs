@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use domain::backoff::full_jitter;
 use domain::job::JobKey;
-use domain::poll::{Asked, PAUSE_MIN, Patience, bulk_poll};
+use domain::poll::{Asked, PAUSE_MIN, Patience, STOP_GRACE, bulk_poll};
 use domain::ports::{ApiError, ApiErrorKind, EntryFilter, HeldTask, PortError, TaskSource as _};
 use domain::sweep::sweep;
 use domain::time::{after, between};
 use domain::work::{PutOff, Worked, work};
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::report::{Row, Summary, worst};
+use super::report::{INTERRUPTED, Outcome, Row, STOPPING, Summary, worst};
 use crate::backend::Backend;
+use crate::commands::Interrupt;
 use crate::demo::open_entries;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
-use crate::submitting::blocks;
+use crate::submitting::{Stop, blocks};
 
 /// Most tasks taken at once.
 const TAKE_MAX: u32 = 64;
@@ -34,6 +35,7 @@ struct Call<'a> {
     backend: &'a Backend,
     patience: Patience,
     output: Output,
+    stop: Stop,
     state: Mutex<Progress>,
 }
 
@@ -57,13 +59,9 @@ pub(super) async fn run(
     output: Output,
 ) -> Result<Exit, CliError> {
     let progress = Progress { summary: Summary::new(), trouble: BTreeMap::new(), broken: None };
-    let call = Call { backend, patience, output, state: Mutex::new(progress) };
-    // The deadline is hard: a call that hangs is dropped as by a crash, which loses nothing.
-    let late = tokio::time::timeout(call.left(), call.rounds(once)).await;
-    let ended = match late {
-        Ok(ended) => ended?,
-        Err(_) => Ended::Late,
-    };
+    let state = Mutex::new(progress);
+    let call = Call { backend, patience, output, stop: Stop::default(), state };
+    let ended = call.run(once).await?;
     call.finish(ended).await
 }
 
@@ -74,9 +72,29 @@ enum Ended {
     Once,
     Late,
     Blocked,
+    Interrupted,
 }
 
 impl Call<'_> {
+    /// Works rounds until they end, the deadline passes, or somebody ends the call. Both limits
+    /// are hard: a call that hangs is dropped as by a crash, which loses nothing.
+    async fn run(&self, once: bool) -> Result<Ended, CliError> {
+        let interrupt = Interrupt::listen();
+        let rounds = tokio::time::timeout(self.left(), self.rounds(once));
+        tokio::pin!(rounds);
+        tokio::select! {
+            ended = &mut rounds => ended.unwrap_or(Ok(Ended::Late)),
+            () = interrupt.wait() => {
+                note(STOPPING);
+                self.stop.stop();
+                match tokio::time::timeout(STOP_GRACE, rounds).await {
+                    Ok(Ok(ended)) => ended,
+                    Ok(Err(_)) | Err(_) => Ok(Ended::Interrupted),
+                }
+            }
+        }
+    }
+
     fn left(&self) -> Duration {
         between(self.backend.pipeline.clock.now(), self.patience.deadline)
     }
@@ -107,6 +125,9 @@ impl Call<'_> {
             if self.open().await? == (0, 0) {
                 return Ok(Ended::Done);
             }
+            if self.stop.is_set() {
+                return Ok(Ended::Interrupted);
+            }
             if once {
                 return Ok(Ended::Once);
             }
@@ -129,6 +150,11 @@ impl Call<'_> {
             tracing::warn!(%error, "a job list could not be read whole");
             self.note_trouble(error);
         }
+        if self.is_blocked() {
+            // Nobody would work what a sweep sends, and a row that is swept often without a look
+            // counts as poison.
+            return Ok(());
+        }
         let swept = sweep(ports, self.backend.settings.tick_rows).await?;
         if swept.unreadable > 0 {
             tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
@@ -141,7 +167,7 @@ impl Call<'_> {
     async fn drain(&self) -> Result<(), PortError> {
         let hold = self.backend.settings.task_hold;
         let at_once = usize::try_from(self.backend.settings.workers).unwrap_or(1).max(1);
-        while !self.is_blocked() {
+        while !self.is_blocked() && !self.stop.is_set() {
             let taken = self.backend.store.receive(TAKE_MAX, hold).await?;
             if taken.is_empty() {
                 return Ok(());
@@ -156,6 +182,9 @@ impl Call<'_> {
     /// Works one task. Its trouble, a panic included, is its alone: it comes again after its hold.
     async fn one(&self, held: HeldTask) {
         let key = &held.task.key;
+        if self.stop.is_set() {
+            return self.put_back(&held).await;
+        }
         let working = work(self.backend.pipeline.ports(), &held.task);
         match AssertUnwindSafe(working).catch_unwind().await {
             Ok(Ok(worked)) => {
@@ -168,6 +197,18 @@ impl Call<'_> {
                 tracing::warn!(job.id = %key.job_id, error = ?error, "task failed");
             }
             Err(_) => tracing::error!(job.id = %key.job_id, "task panicked"),
+        }
+    }
+
+    /// Makes a task that nobody began visible again, lest the next call wait for its hold.
+    async fn put_back(&self, held: &HeldTask) {
+        let queue = &self.backend.pipeline.queue;
+        let returned = match queue.send(&held.task, Duration::ZERO).await {
+            Ok(()) => self.backend.store.acknowledge(held).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = returned {
+            tracing::warn!(job.id = %held.task.key.job_id, error = ?error, "task stays held");
         }
     }
 
@@ -229,18 +270,21 @@ impl Call<'_> {
         let until = after(pipeline.clock.now(), pause.min(self.left()));
         loop {
             let left = between(pipeline.clock.now(), until);
-            if left.is_zero() || self.is_blocked() {
+            if left.is_zero() || self.is_blocked() || self.stop.is_set() {
                 return Ok(());
             }
-            self.backend.store.wait_for_task(left).await?;
+            tokio::select! {
+                found = self.backend.store.wait_for_task(left) => drop(found?),
+                () = self.stop.asked() => {}
+            }
             self.drain().await?;
         }
     }
 
     async fn finish(&self, ended: Ended) -> Result<Exit, CliError> {
         let (open, unanswered) = self.open().await?;
-        if ended == Ended::Late {
-            self.list_open().await?;
+        if matches!(ended, Ended::Late | Ended::Interrupted) {
+            self.list_open(ended).await?;
         }
         self.with(|progress| match self.output {
             Output::Json => self.output.print(&progress.summary),
@@ -261,13 +305,17 @@ impl Call<'_> {
                 );
                 Ok(worst([Exit::Timeout, if dead > 0 { Exit::JobFailed } else { Exit::Ok }]))
             }
+            (Ended::Interrupted, _) if !is_done => {
+                note(INTERRUPTED);
+                Ok(Exit::TryAgain)
+            }
             _ if dead > 0 => Ok(Exit::JobFailed),
             _ => Ok(Exit::Ok),
         }
     }
 
-    /// Prints the rows of the jobs that the deadline found open.
-    async fn list_open(&self) -> Result<(), CliError> {
+    /// Prints the rows of the jobs that the end of the call found open.
+    async fn list_open(&self, ended: Ended) -> Result<(), CliError> {
         let ledger = &self.backend.pipeline.ledger;
         let open = domain::entry::StateName::ALL.into_iter().filter(|name| {
             use domain::entry::StateName::{Expected, Received, Resubmitting};
@@ -279,7 +327,11 @@ impl Call<'_> {
             loop {
                 let page = ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
                 for entry in &page.items {
-                    self.output.print(&Row::of_entry(entry))?;
+                    let mut row = Row::of_entry(entry);
+                    if ended == Ended::Interrupted {
+                        row.outcome = Outcome::Interrupted;
+                    }
+                    self.output.print(&row)?;
                 }
                 cursor = page.next;
                 if cursor.is_none() {

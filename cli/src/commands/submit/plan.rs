@@ -58,7 +58,9 @@ impl PlanError {
     pub(super) const fn hint(&self) -> &'static str {
         match self {
             Self::Request(_) => "see `gleaner submit --help` for what is allowed",
-            Self::RefsInBatch => "leave out --batch, or the second column of the list",
+            Self::RefsInBatch => {
+                "remove the refs from the list, or give the one batch a ref with --ref"
+            }
             Self::OneRef { .. } => "give refs in the list's second column, after a tab",
         }
     }

@@ -8,6 +8,8 @@ use domain::ports::{ApiError, PortError};
 use domain::submit::{Deferral, Submitted, Submitter};
 use serde::Serialize;
 
+use super::earlier::Earlier;
+use super::plan::Plan;
 use crate::submitting::Ended;
 
 /// What stands for nothing in a column.
@@ -19,8 +21,10 @@ const NOTHING: &str = "-";
 pub(super) enum Outcome {
     /// Accepted by the platform in this call.
     Submitted,
-    /// Accepted earlier, or found again; nothing was paid now.
+    /// Accepted earlier; nothing was paid now.
     Known,
+    /// Accepted in this call, which lost the answer and found the job again.
+    Found,
     /// Refused by the platform for good.
     Refused,
     /// Nobody can tell whether it was accepted; nobody pays again.
@@ -42,6 +46,7 @@ impl Outcome {
         match self {
             Self::Submitted => "submitted",
             Self::Known => "known",
+            Self::Found => "found",
             Self::Refused => "refused",
             Self::Ambiguous => "ambiguous",
             Self::Unanswered => "unanswered",
@@ -123,8 +128,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The row of a submission that ended.
-    pub(super) fn of(submission: &'a Submission, ended: &Ended) -> Self {
+    /// The row of a submission that ended, whose answer may have been lost in this call.
+    pub(super) fn of(submission: &'a Submission, ended: &Ended, was_lost: bool) -> Self {
         let row = |outcome| Self::new(submission, outcome);
         let with = |outcome, error| Self { error: Some(error), ..row(outcome) };
         match ended {
@@ -132,6 +137,7 @@ impl<'a> Row<'a> {
                 Submitted::Accepted { job_id, by } => {
                     let outcome = match by {
                         Submitter::ThisCall => Outcome::Submitted,
+                        Submitter::Earlier if was_lost => Outcome::Found,
                         Submitter::Earlier => Outcome::Known,
                     };
                     Self { job_id: Some(job_id.clone()), ..row(outcome) }
@@ -184,10 +190,16 @@ pub(super) struct Summary {
     r#type: &'static str,
     /// The run's name, under which the same list goes on.
     pub(super) run: String,
+    /// Whether the ledger holds other runs, and nothing of this one.
+    new_run: bool,
+    /// Submissions to be paid for whose URLs were submitted before, elsewhere.
+    submitted_before: u64,
     /// Whether nothing was sent.
     dry_run: bool,
     total: u64,
     submitted: u64,
+    /// Submitted as well, with an answer that was lost and a job that was found again.
+    found: u64,
     known: u64,
     refused: u64,
     ambiguous: u64,
@@ -199,12 +211,14 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Nothing has happened yet: all are left.
-    pub(super) fn new(run: &str, total: usize, dry_run: bool) -> Self {
-        let total = u64::try_from(total).unwrap_or(u64::MAX);
+    pub(super) fn new(plan: &Plan, earlier: &Earlier, dry_run: bool) -> Self {
+        let total = u64::try_from(plan.submissions.len()).unwrap_or(u64::MAX);
         Self {
             version: 1,
             r#type: "summary",
-            run: run.to_owned(),
+            run: plan.run.clone(),
+            new_run: earlier.is_new_run,
+            submitted_before: earlier.submitted_before,
             dry_run,
             total,
             left: total,
@@ -216,6 +230,7 @@ impl Summary {
     pub(super) fn count(&mut self, row: &Row<'_>) {
         let sum = match row.outcome {
             Outcome::Submitted => &mut self.submitted,
+            Outcome::Found => &mut self.found,
             Outcome::Known => &mut self.known,
             Outcome::Refused => &mut self.refused,
             Outcome::Ambiguous => &mut self.ambiguous,
@@ -228,7 +243,7 @@ impl Summary {
         };
         *sum += 1;
         self.left = self.left.saturating_sub(1);
-        if row.outcome == Outcome::Submitted {
+        if matches!(row.outcome, Outcome::Submitted | Outcome::Found) {
             self.tokens_max = self.tokens_max.saturating_add(row.tokens_max);
         }
     }
@@ -249,16 +264,23 @@ const fn new_tokens(row: &Row<'_>) -> u64 {
 
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { run, total, submitted, known, refused, ambiguous, left, tokens_max, .. } = self;
-        write!(out, "run {run}: ")?;
+        let Self {
+            run, total, submitted, found, known, refused, ambiguous, left, tokens_max, ..
+        } = self;
+        let new = if self.new_run { " (a new run)" } else { "" };
+        write!(out, "run {run}{new}: ")?;
         if self.dry_run {
             write!(out, "{left} of {total} would be submitted for at most {tokens_max} tokens")?;
         } else {
-            write!(out, "{submitted} of {total} submitted for at most {tokens_max} tokens")?;
+            let done = submitted.saturating_add(*found);
+            write!(out, "{done} of {total} submitted for at most {tokens_max} tokens")?;
         }
-        for (count, name) in
-            [(known, "known already"), (refused, "refused"), (ambiguous, "ambiguous")]
-        {
+        for (count, name) in [
+            (found, "of them found again after a lost answer"),
+            (known, "known already"),
+            (refused, "refused"),
+            (ambiguous, "ambiguous"),
+        ] {
             if *count > 0 {
                 write!(out, ", {count} {name}")?;
             }
