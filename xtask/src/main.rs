@@ -57,7 +57,7 @@ fn check() -> Result<()> {
     )?;
     tidy::run()?;
     if has("cargo-deny") {
-        cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])?;
+        cargo(&["deny", "--locked", "check", "bans", "licenses", "sources"])?;
     } else {
         say("cargo-deny is not installed: licences and sources are not checked");
     }
