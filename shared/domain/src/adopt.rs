@@ -10,7 +10,7 @@ use crate::ports::{ListQuery, Listed, PageRequest, PortError};
 use crate::post::Post;
 use crate::request::{JobRequest, normalised_url};
 use crate::steps::Ports;
-use crate::time::after;
+use crate::time::{Timestamp, after, between};
 use crate::update::{Changed, change};
 use crate::work::Look;
 
@@ -85,9 +85,24 @@ pub async fn find_lost(
     look: Look,
     link_for: impl Fn(&JobId) -> Link,
 ) -> Result<Found, PortError> {
-    let Some(candidates) = candidates(ports, request, post, look).await? else {
+    let Some(mut candidates) = candidates(ports, request, post, look).await? else {
         return Ok(Found::Undecided);
     };
+    // Windows of several POSTs overlap: each takes the job that was made nearest to it, lest one
+    // takes what only another could have, and leaves what nobody else can take.
+    candidates.sort_by_key(|listed| {
+        let created_at = listed.created_at.unwrap_or(Timestamp::MAX);
+        between(post.intended_at, created_at).max(between(created_at, post.intended_at))
+    });
+    // One that was linked before its answer was lost goes before one that is nobody's yet, else
+    // the decision would take two.
+    for listed in &candidates {
+        let key = JobKey::new(request.kind(), listed.job_id.clone());
+        let held = held_link(ports, &key).await?;
+        if held.is_some_and(|held| is_same(&held, &link_for(&listed.job_id))) {
+            return Ok(Found::Job(key.job_id));
+        }
+    }
     let mut undecided = false;
     for listed in candidates {
         let key = JobKey::new(request.kind(), listed.job_id.clone());

@@ -107,6 +107,43 @@ async fn two_unanswered_submissions_of_one_address_share_out_the_jobs() {
     assert_eq!(find(&rig, &page(), &post, "two").await, second);
 }
 
+/// WK-14: a job that was linked before the answer was lost is the one, also when a younger one of
+/// the same address is nobody's yet: that one belongs to somebody else.
+#[tokio::test]
+async fn a_job_that_is_linked_already_goes_before_one_that_is_free() {
+    let rig = Rig::new();
+    let post = post(&rig);
+    let key = extract("older");
+    claim(rig.ports(), &key, &link_of(&key, "ours"), Cause::Submit).await.unwrap();
+    for name in ["older", "younger"] {
+        rig.jobs.list_job(Kind::Extract, listed(name, rig.now(), "https://example.com/page"));
+    }
+    assert_eq!(find(&rig, &page(), &post, "ours").await, Found::Job(id("older")));
+    assert_eq!(find(&rig, &page(), &post, "theirs").await, Found::Job(id("younger")));
+}
+
+/// WK-14: two POSTs of one address whose windows overlap each find their own job, whoever looks
+/// first: the younger job lies in both windows, the older one in the first only.
+#[tokio::test]
+async fn each_post_takes_the_job_that_was_made_nearest_to_it() {
+    for first_looks_first in [true, false] {
+        let rig = Rig::new();
+        let first = post(&rig);
+        rig.jobs.list_job(Kind::Extract, listed("older", rig.now(), "https://example.com/page"));
+        rig.clock.advance(3 * MINUTE);
+        let second = post(&rig);
+        rig.jobs.list_job(Kind::Extract, listed("younger", rig.now(), "https://example.com/page"));
+        let mut looks = [(&first, "one", "older"), (&second, "two", "younger")];
+        if !first_looks_first {
+            looks.reverse();
+        }
+        for (post, submission, job) in looks {
+            let found = find(&rig, &page(), post, submission).await;
+            assert_eq!(found, Found::Job(id(job)), "{first_looks_first}");
+        }
+    }
+}
+
 /// WK-14: two intents, one job: the other one is proved not accepted.
 #[tokio::test]
 async fn a_candidate_with_an_owner_keeps_nobody_waiting() {
