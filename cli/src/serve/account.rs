@@ -89,40 +89,4 @@ fn advice(error: &ApiError, key: &KeyPlace) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(kind: ApiErrorKind) -> Option<String> {
-        let key = KeyPlace { place: "GLEANER_API_KEY".to_owned(), how: "set it and start again" };
-        let error = ApiError {
-            kind,
-            status: None,
-            code: None,
-            message: String::new(),
-            retryable: None,
-            retry_after: None,
-            correlation_id: None,
-        };
-        advice(&error, &key)
-    }
-
-    #[test]
-    fn each_trouble_says_what_to_do() {
-        let denied = told(ApiErrorKind::Denied).unwrap();
-        assert!(
-            denied.contains("(GLEANER_API_KEY)") && denied.ends_with("start again"),
-            "{denied}"
-        );
-        assert!(told(ApiErrorKind::PaymentRequired).unwrap().contains("tokens"));
-        assert!(told(ApiErrorKind::Unavailable).unwrap().contains("api_url"));
-        assert_eq!(told(ApiErrorKind::Throttled), None);
-    }
-
-    #[test]
-    fn the_platform_is_asked_at_most_once_a_minute() {
-        let start = Timestamp::UNIX_EPOCH;
-        let later = |secs| domain::time::after(start, Duration::from_secs(secs));
-        assert!(!is_due(start, later(59)) && is_due(start, later(60)));
-        assert!(is_due(later(1), start), "a clock that was set back");
-    }
-}
+mod tests;

@@ -134,6 +134,8 @@ async fn a_running_server_accepts_a_webhook_that_is_made_meanwhile() {
     let mut serve = account.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
     serve.env("GLEANER_LIMITS_SECRET_COOLDOWN", "100ms");
     let server = Process::start(serve).await;
+    assert_eq!(server.started["webhooks"].as_array().unwrap().len(), 1);
+    assert_eq!(server.started["webhooks"][0]["event"], "batch_completed");
     account.webhooks(&["create", "--url", URL, "--event", "extract"]).await;
     let (_, secret) = account.secrets().pop().unwrap();
     let request = Request::unsigned(V1).header(NAME, signature(V1, &secret));
