@@ -1,6 +1,7 @@
 //! What people hand in: lists of URLs, durations, names.
 
 mod duration;
+mod limit;
 mod lines;
 
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use domain::limits::REF_BYTES_MAX;
 
 pub(crate) use duration::parse_duration;
+pub(crate) use limit::{Limit, parse_limit};
 pub(crate) use lines::{Line, from_arguments};
 
 use crate::error::CliError;

@@ -15,11 +15,13 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use settings::Settings;
 
-pub(crate) use find::{find, find_all};
+use find::find;
+pub(crate) use find::{Name, find_all, only, parse_job, reference_of, unknown, url_of};
 
 use crate::backend::Local;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::input::{Limit, parse_limit, parse_name};
 use crate::output::{Output, note};
 
 /// Rows read at once.
@@ -53,19 +55,19 @@ struct List {
     /// Jobs of this kind only.
     #[arg(long, value_name = "KIND")]
     kind: Option<Kind>,
-    /// Most rows.
-    #[arg(
-        long, default_value_t = 100, allow_negative_numbers = true, value_name = "ROWS",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    limit: u32,
+    /// Jobs with this ref only, your own id for them.
+    #[arg(long = "ref", value_name = "REF", value_parser = parse_name)]
+    reference: Option<String>,
+    /// Most rows, or `all`; 100 if not given, and all with --json.
+    #[arg(long, allow_negative_numbers = true, value_name = "ROWS", value_parser = parse_limit)]
+    limit: Option<Limit>,
 }
 
 #[derive(Debug, Args)]
 struct One {
-    /// The job's id.
-    #[arg(value_name = "ID")]
-    id: JobId,
+    /// The job's id or, where no job has that id, its ref; `ref:REF` is a ref always.
+    #[arg(value_name = "ID", value_parser = parse_job)]
+    id: Name,
     /// The job's kind, where one id is known under several.
     #[arg(long, value_name = "KIND")]
     kind: Option<Kind>,
@@ -103,7 +105,8 @@ impl Jobs {
             Some(Action::Counts) => counts(&local, output).await,
             Some(Action::Show(one)) => {
                 let entry = find(&local.store, &one.id, one.kind).await?;
-                output.print(&show::Shown::new(entry))?;
+                let url = url_of(&local.store, &entry).await?;
+                output.print(&show::Shown::new(entry, url))?;
                 Ok(Exit::Ok)
             }
             Some(Action::Redrive(one)) => {
@@ -117,22 +120,26 @@ impl Jobs {
 impl List {
     async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
         let filter = EntryFilter { state: self.state.map(StateFlag::name), kind: self.kind };
-        let (mut left, mut cursor) = (self.limit, None);
+        let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
+        let is_wanted = |entry: &&Entry| {
+            self.reference.is_none() || self.reference.as_deref() == reference_of(entry)
+        };
         loop {
-            let page = local.store.list_entries(&filter, cursor.as_ref(), PAGE.min(left)).await?;
-            for entry in &page.items {
-                output.print(&Row::of(entry))?;
-                left = left.saturating_sub(1);
+            let page = local.store.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+            for entry in page.items.iter().filter(is_wanted) {
+                if left == 0 {
+                    note("note: there are more; raise --limit, or name --state and --kind");
+                    return Ok(Exit::Ok);
+                }
+                let url = url_of(&local.store, entry).await?;
+                output.print(&Row::of(entry, url.as_deref()))?;
+                left -= 1;
             }
             if page.unreadable > 0 {
                 note(&format!("note: {} rows of the ledger do not decode", page.unreadable));
             }
             cursor = page.next;
             if cursor.is_none() {
-                return Ok(Exit::Ok);
-            }
-            if left == 0 {
-                note("note: there are more; raise --limit, or name --state and --kind");
                 return Ok(Exit::Ok);
             }
         }
@@ -151,6 +158,8 @@ struct Row<'a> {
     reason: Option<&'static str>,
     #[serde(rename = "ref")]
     reference: Option<&'a str>,
+    /// The page or seed; null for a batch, and for a job that was not submitted from here.
+    url: Option<&'a str>,
     first_seen: Timestamp,
     due_at: Option<Timestamp>,
     /// Key of the result, relative to the results folder.
@@ -158,7 +167,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(entry: &'a Entry) -> Self {
+    fn of(entry: &'a Entry, url: Option<&'a str>) -> Self {
         Self {
             version: 1,
             r#type: "job",
@@ -166,7 +175,8 @@ impl<'a> Row<'a> {
             job_id: &entry.key.job_id,
             state: entry.state.name(),
             reason: reason(&entry.state),
-            reference: entry.link.as_ref().and_then(|link| link.reference.as_deref()),
+            reference: reference_of(entry),
+            url,
             first_seen: entry.first_seen,
             due_at: entry.due_at,
             result: result_key(&entry.state),
@@ -194,8 +204,8 @@ impl fmt::Display for Row<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, job_id, state, first_seen, .. } = self;
         let reason = self.reason.map(|reason| format!("({reason})")).unwrap_or_default();
-        let reference = self.reference.unwrap_or("-");
-        write!(out, "{kind}\t{job_id}\t{state}{reason}\t{reference}\t{first_seen:.0}")
+        let (reference, url) = (self.reference.unwrap_or("-"), self.url.unwrap_or("-"));
+        write!(out, "{kind}\t{job_id}\t{state}{reason}\t{reference}\t{first_seen:.0}\t{url}")
     }
 }
 
@@ -204,7 +214,10 @@ impl fmt::Display for Row<'_> {
 struct Counts {
     version: u32,
     r#type: &'static str,
+    /// By state.
     jobs: BTreeMap<String, u64>,
+    /// Those of the state `dead`, by reason.
+    dead_by_reason: BTreeMap<String, u64>,
     submissions: BTreeMap<String, u64>,
 }
 
@@ -213,6 +226,11 @@ impl fmt::Display for Counts {
         out.write_str("jobs")?;
         for (state, count) in &self.jobs {
             write!(out, "\n  {state:<24} {count:>9}")?;
+            if state == StateName::Dead.as_str() {
+                for (reason, count) in &self.dead_by_reason {
+                    write!(out, "\n    {reason:<22} {count:>9}")?;
+                }
+            }
         }
         out.write_str("\nsubmissions")?;
         for (state, count) in &self.submissions {
@@ -223,8 +241,14 @@ impl fmt::Display for Counts {
 }
 
 async fn counts(local: &Local, output: Output) -> Result<Exit, CliError> {
-    let jobs = local.store.count_entries().await?;
+    let (mut jobs, mut dead_by_reason) = (BTreeMap::new(), BTreeMap::new());
+    for (name, count) in local.store.count_entries().await? {
+        match name.strip_prefix("dead:") {
+            Some(reason) => dead_by_reason.insert(reason.to_owned(), count),
+            None => jobs.insert(name, count),
+        };
+    }
     let submissions = local.store.count_intents().await?;
-    output.print(&Counts { version: 1, r#type: "counts", jobs, submissions })?;
+    output.print(&Counts { version: 1, r#type: "counts", jobs, dead_by_reason, submissions })?;
     Ok(Exit::Ok)
 }

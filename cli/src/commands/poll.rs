@@ -7,12 +7,13 @@ mod rounds;
 use std::time::Duration;
 
 use clap::Args;
-use domain::job::{JobId, Kind};
+use domain::job::Kind;
 use domain::poll::Patience;
 use domain::time::after;
 use settings::Settings;
 
 use crate::backend::Backend;
+use crate::commands::jobs::{Name, parse_job};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::parse_duration;
@@ -32,9 +33,9 @@ use crate::output::Output;
 /// 3.
 #[derive(Debug, Args)]
 pub(crate) struct Poll {
-    /// Ids of jobs; none stands for everything open.
-    #[arg(value_name = "ID")]
-    ids: Vec<JobId>,
+    /// Ids of jobs, or refs where no job has that id; none stands for everything open.
+    #[arg(value_name = "ID", value_parser = parse_job)]
+    ids: Vec<Name>,
     /// Kind of the jobs; without it the ledger is asked, and what it does not know is an extract
     /// job.
     #[arg(long, value_name = "KIND", requires = "ids")]

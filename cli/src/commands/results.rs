@@ -13,6 +13,7 @@ use serde::Serialize;
 use settings::Settings;
 
 use crate::backend::Local;
+use crate::commands::jobs::{Name, parse_job};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -36,9 +37,9 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct One {
-    /// The job's id.
-    #[arg(value_name = "ID")]
-    id: JobId,
+    /// The job's id or, where no job has that id, its ref; `ref:REF` is a ref always.
+    #[arg(value_name = "ID", value_parser = parse_job)]
+    id: Name,
     /// The job's kind, where one id is known under several.
     #[arg(long, value_name = "KIND")]
     kind: Option<Kind>,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use simulator::{Config, Faults};
 
-use crate::bench::{Bench, Ran, quick};
+use crate::bench::{Bench, Ran, list, quick};
 
 fn ids_in(ran: &Ran, name: &str) -> Vec<String> {
     ran.of_type(name).iter().map(|row| row["job_id"].as_str().unwrap().to_owned()).collect()
@@ -82,10 +82,101 @@ async fn lists_are_filtered_and_bounded() {
     assert_eq!(rows(bounded).len(), 1);
     let counts = bench.run(&["jobs", "counts", "--json"]).await.expect(0);
     let counts = &counts.of_type("counts")[0];
-    assert_eq!(counts["jobs"]["dead:failed"], 2);
+    // Dead by reason stands apart, so that the states add up.
+    assert_eq!(counts["jobs"], serde_json::json!({ "dead": 2, "expected": 1 }));
+    assert_eq!(counts["dead_by_reason"], serde_json::json!({ "failed": 2 }));
     assert_eq!(counts["submissions"]["accepted"], 3);
     let shown = bench.run(&["jobs", "show", &ids[0]]).await.expect(0).out;
     for part in ["state        dead: failed", "attempt 0", "(none) -> expected  submit"] {
         assert!(shown.contains(part), "{shown}");
+    }
+}
+
+/// Whoever looks for a page finds it by its URL or ref.
+#[tokio::test]
+async fn urls_and_refs_are_shown_and_found() {
+    let bench = Bench::new(quick()).await;
+    let text = "https://example.com/a\tmy-1\nhttps://example.com/b\tmy 2/b\n";
+    bench.folder.write("urls.txt", text);
+    bench.run(&["submit", "--file", "urls.txt"]).await.expect(0);
+    bench.run(&["submit", "--crawl", "https://example.com/c", "--ref", "site"]).await.expect(0);
+    let rows = bench.run(&["jobs", "--json"]).await.expect(0).of_type("job");
+    let mut shown: Vec<_> = rows
+        .iter()
+        .map(|row| (row["ref"].as_str().unwrap(), row["url"].as_str().unwrap()))
+        .collect();
+    shown.sort_unstable();
+    let wanted = [
+        ("my 2/b", "https://example.com/b"),
+        ("my-1", "https://example.com/a"),
+        ("site", "https://example.com/c"),
+    ];
+    assert_eq!(shown, wanted);
+    for (reference, url) in wanted {
+        let shown = bench.run(&["jobs", "show", reference]).await.expect(0).out;
+        assert!(shown.contains(url) && shown.contains(reference), "{shown}");
+        let prefixed = format!("ref:{reference}");
+        let ran = bench.run(&["jobs", "show", &prefixed, "--json"]).await.expect(0);
+        assert_eq!(ran.of_type("job_details")[0]["url"], url);
+        let listed = bench.run(&["jobs", "--ref", reference, "--json"]).await.expect(0);
+        assert_eq!(listed.of_type("job").len(), 1);
+    }
+    let short = ["--base", "10ms", "--cap", "100ms"];
+    let refs = ["poll", "my-1", "ref:my 2/b", "site"];
+    bench.run(&[refs.as_slice(), &short].concat()).await.expect(0);
+    let listed = bench.run(&["results", "list"]).await.expect(0).out;
+    for (reference, url) in wanted {
+        assert!(listed.contains(&format!("\t{reference}\t{url}\n")), "{listed}");
+        bench.run(&["results", "show", reference]).await.expect(0);
+        bench.run(&["results", "path", reference]).await.expect(0);
+    }
+    // A ref that nobody has is never asked for at the platform.
+    for args in [["jobs", "show", "ref:nobody"], ["poll", "ref:nobody", "--json"]] {
+        let ran = bench.run(&args).await.expect(4);
+        assert!(ran.err.contains("no job with the id or ref `nobody`"), "{}", ran.err);
+    }
+}
+
+/// A ref of several jobs names them all, and one that was passed on means the last.
+#[tokio::test]
+async fn a_ref_of_several_jobs_is_told() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", "https://example.com/a\tx\nhttps://example.com/b\tx\n");
+    let ran = bench.run(&["submit", "--file", "urls.txt", "--json"]).await.expect(0);
+    for verb in [["jobs", "show", "x"], ["results", "show", "x"], ["poll", "x", "--json"]] {
+        if verb[0] == "results" {
+            bench.run(&["poll", "--base", "10ms", "--cap", "100ms"]).await.expect(0);
+        }
+        let told = bench.run(&verb).await.expect(64);
+        assert!(ids_in(&ran, "submission").iter().all(|id| told.err.contains(id)), "{}", told.err);
+    }
+    let mut faults = Faults::none();
+    faults.jobs.fail_retryable = 1.0;
+    let bench = Bench::new(Config { faults, ..quick() }).await;
+    bench.run(&["submit", "https://example.com/a", "--ref", "mine"]).await.expect(0);
+    bench.run(&["poll", "--base", "10ms", "--cap", "100ms"]).await.expect(2);
+    let last = bench.run(&["jobs", "show", "mine", "--json"]).await.expect(0);
+    let link = last.of_type("job_details")[0]["entry"]["link"].clone();
+    assert_eq!(link["attempt"], 3);
+}
+
+/// A machine gets all rows unless it asks for fewer; a person a screenful, or all.
+#[tokio::test]
+async fn machines_get_all_rows() {
+    let bench = Bench::new(quick()).await;
+    bench.folder.write("urls.txt", list(120).0);
+    bench.run(&["submit", "--file", "urls.txt"]).await.expect(0);
+    bench.run(&["poll", "--base", "10ms", "--cap", "100ms", "--max-wait", "1m"]).await.expect(0);
+    for verb in [["jobs"].as_slice(), &["results", "list"]] {
+        for (args, lines) in [
+            (["--json"].as_slice(), 120),
+            (&["--limit", "all"], 120),
+            (&[], 100),
+            (&["--json", "--limit", "7"], 7),
+        ] {
+            let ran = bench.run(&[verb, args].concat()).await.expect(0);
+            assert_eq!(ran.out.lines().count(), lines, "{verb:?} {args:?}");
+            assert_eq!(ran.err.contains("there are more"), lines < 120, "{verb:?} {args:?}");
+        }
     }
 }

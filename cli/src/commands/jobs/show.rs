@@ -10,13 +10,15 @@ use serde::Serialize;
 pub(super) struct Shown {
     version: u32,
     r#type: &'static str,
+    /// The page or seed, if it is known.
+    url: Option<String>,
     entry: Entry,
 }
 
 impl Shown {
-    /// The row as it is.
-    pub(super) fn new(entry: Entry) -> Self {
-        Self { version: 1, r#type: "job_details", entry }
+    /// The row as it is, and its URL.
+    pub(super) fn new(entry: Entry, url: Option<String>) -> Self {
+        Self { version: 1, r#type: "job_details", url, entry }
     }
 }
 
@@ -35,6 +37,7 @@ impl fmt::Display for Shown {
         if let State::Superseded { by } = &entry.state {
             write!(out, " by {by}")?;
         }
+        field(out, "url", self.url.as_ref())?;
         field(out, "generation", Some(entry.generation))?;
         field(out, "version", Some(entry.version))?;
         field(out, "first seen", Some(entry.first_seen))?;

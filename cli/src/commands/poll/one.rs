@@ -1,14 +1,14 @@
 //! Waiting for jobs by their ids.
 
 use domain::entry::State;
-use domain::job::{JobId, JobKey, Kind};
+use domain::job::{JobKey, Kind};
 use domain::poll::{Patience, Polled, poll_until};
 use futures_util::StreamExt as _;
 
 use super::report::{INTERRUPTED, Row, STOPPING, worst};
 use crate::backend::Backend;
 use crate::commands::Interrupt;
-use crate::commands::jobs::find_all;
+use crate::commands::jobs::{Name, find_all, only, unknown};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
@@ -25,14 +25,14 @@ const CHAIN_MAX: u32 = 32;
 /// Those of the ledger and the result store.
 pub(super) async fn run(
     backend: &Backend,
-    ids: &[JobId],
+    names: &[Name],
     kind: Option<Kind>,
     patience: Patience,
     output: Output,
 ) -> Result<Exit, CliError> {
     let mut keys = Vec::new();
-    for id in ids {
-        let key = key_of(backend, id, kind).await?;
+    for name in names {
+        let key = key_of(backend, name, kind).await?;
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -64,20 +64,14 @@ pub(super) async fn run(
     Ok(exit)
 }
 
-/// The kind that the ledger knows the id under; an extract job if it knows none.
-async fn key_of(backend: &Backend, id: &JobId, kind: Option<Kind>) -> Result<JobKey, CliError> {
-    if let Some(kind) = kind {
-        return Ok(JobKey::new(kind, id.clone()));
+/// The job that the ledger knows by the name; if it knows none, the id is for the platform to know,
+/// as that of an extract job unless the kind is named.
+async fn key_of(backend: &Backend, name: &Name, kind: Option<Kind>) -> Result<JobKey, CliError> {
+    if let Some(entry) = only(name, find_all(&backend.store, name, kind).await?)? {
+        return Ok(entry.key);
     }
-    let mut known = find_all(&backend.store, id, None).await?;
-    match (known.pop(), known.is_empty()) {
-        (Some(entry), true) => Ok(entry.key),
-        (None, _) => Ok(JobKey::new(Kind::Extract, id.clone())),
-        (Some(_), false) => {
-            Err(CliError::new(Exit::Usage, format!("several kinds of job have the id `{id}`"))
-                .hint("name one with --kind"))
-        }
-    }
+    let id = name.id.clone().ok_or_else(|| unknown(name))?;
+    Ok(JobKey::new(kind.unwrap_or(Kind::Extract), id))
 }
 
 /// Waits for a job, and for those that were submitted in its place.

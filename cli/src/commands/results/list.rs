@@ -3,15 +3,17 @@
 use std::fmt;
 
 use clap::Args;
-use domain::job::{JobId, Kind};
-use domain::ports::Results as _;
+use domain::job::{JobId, JobKey, Kind};
+use domain::ports::{Entries as _, Results as _};
 use domain::time::Date;
 use serde::Serialize;
 
 use super::locate::{EXTRACT, MANIFEST, PAGE};
 use crate::backend::Local;
+use crate::commands::jobs::{reference_of, url_of};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::input::{Limit, parse_limit};
 use crate::output::{Output, note};
 
 /// List the stored results.
@@ -23,12 +25,9 @@ pub(super) struct List {
     /// Results of this date only: the UTC date on which the job was created.
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     dt: Option<Date>,
-    /// Most rows.
-    #[arg(
-        long, default_value_t = 100, allow_negative_numbers = true, value_name = "ROWS",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    limit: u32,
+    /// Most rows, or `all`; 100 if not given, and all with --json.
+    #[arg(long, allow_negative_numbers = true, value_name = "ROWS", value_parser = parse_limit)]
+    limit: Option<Limit>,
 }
 
 fn parse_date(text: &str) -> Result<Date, String> {
@@ -49,18 +48,25 @@ struct Row<'a> {
     /// The job's id; null where the name is a hash of it.
     job_id: Option<JobId>,
     key: &'a str,
+    /// The user's own id for the job, if the ledger still knows it.
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    /// The page or seed, if the ledger still knows it; a batch has none.
+    url: Option<String>,
 }
 
 impl fmt::Display for Row<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let job_id = self.job_id.as_ref().map_or("-", JobId::as_str);
-        write!(out, "{}\t{}\t{job_id}\t{}", self.kind, self.dt, self.key)
+        let reference = self.reference.as_deref().unwrap_or("-");
+        let url = self.url.as_deref().unwrap_or("-");
+        write!(out, "{}\t{}\t{job_id}\t{}\t{reference}\t{url}", self.kind, self.dt, self.key)
     }
 }
 
 impl List {
     pub(super) async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
-        let mut left = self.limit;
+        let mut left = Limit::rows(self.limit, output);
         let is_wanted = |kind: &Kind| self.kind.is_none_or(|wanted| wanted == *kind);
         for kind in Kind::ALL.into_iter().filter(is_wanted) {
             let prefix = match self.dt {
@@ -75,7 +81,7 @@ impl List {
                         note("note: there are more; raise --limit, or name --kind and --dt");
                         return Ok(Exit::Ok);
                     }
-                    output.print(&row)?;
+                    output.print(&row.described(local).await?)?;
                     left -= 1;
                 }
                 after = keys.last().cloned();
@@ -88,6 +94,17 @@ impl List {
     }
 }
 
+impl Row<'_> {
+    /// The same row with what the ledger knows of the job.
+    async fn described(self, local: &Local) -> Result<Self, CliError> {
+        let Some(id) = &self.job_id else { return Ok(self) };
+        let key = JobKey::new(self.kind, id.clone());
+        let Some(entry) = local.store.load(&key).await? else { return Ok(self) };
+        let url = url_of(&local.store, &entry).await?;
+        Ok(Self { reference: reference_of(&entry).map(str::to_owned), url, ..self })
+    }
+}
+
 /// The row of an object or manifest; `None` for parts, which belong to their manifest.
 fn row(kind: Kind, key: &str) -> Option<Row<'_>> {
     let path = match kind {
@@ -96,7 +113,8 @@ fn row(kind: Kind, key: &str) -> Option<Row<'_>> {
     };
     let (folder, name) = path.rsplit_once('/')?;
     let (_, dt) = folder.rsplit_once("/dt=")?;
-    Some(Row { version: 1, r#type: "result", kind, dt, job_id: id_of(name), key })
+    let job_id = id_of(name);
+    Some(Row { version: 1, r#type: "result", kind, dt, job_id, key, reference: None, url: None })
 }
 
 /// The id that a name stands for: `_` and two hex digits are a byte, the rest is itself.

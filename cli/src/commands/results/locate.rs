@@ -1,11 +1,12 @@
 //! Where the result of a job lies.
 
-use domain::job::{JobId, Kind};
+use domain::entry::Entry;
+use domain::job::{JobId, JobKey, Kind};
 use domain::place::object_name;
 use domain::ports::{PortError, Results as _};
 
 use crate::backend::Local;
-use crate::commands::jobs::{find_all, reason, result_key};
+use crate::commands::jobs::{Name, find_all, only, reason, result_key};
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -33,38 +34,41 @@ pub(super) struct Located {
 /// When there is none, with what is known of the job.
 pub(super) async fn locate(
     local: &Local,
-    id: &JobId,
+    name: &Name,
     kind: Option<Kind>,
 ) -> Result<Located, CliError> {
-    let entries = find_all(&local.store, id, kind).await?;
-    let mut found = Vec::new();
-    for entry in &entries {
-        if let Some(key) = result_key(&entry.state) {
-            let key = key.to_owned();
-            found.push(Located { kind: entry.key.kind, job_id: id.clone(), key });
-        }
+    let entries = find_all(&local.store, name, kind).await?;
+    let mut stored = entries.clone();
+    stored.retain(|entry| result_key(&entry.state).is_some());
+    if let Some(Entry { key: JobKey { kind, job_id }, state, .. }) = only(name, stored)?
+        && let Some(key) = result_key(&state)
+    {
+        return Ok(Located { kind, job_id, key: key.to_owned() });
     }
-    if entries.is_empty() {
+    let mut found = Vec::new();
+    if let (Some(id), true) = (&name.id, entries.is_empty()) {
         found = search(local, id, kind).await?;
     }
     match (found.pop(), found.is_empty()) {
         (Some(located), true) => Ok(located),
         (Some(_), false) => {
-            Err(CliError::new(Exit::Usage, format!("several kinds of job have the id `{id}`"))
+            Err(CliError::new(Exit::Usage, format!("several kinds of job have the id `{name}`"))
                 .hint("name one with --kind"))
         }
         (None, _) => Err(match entries.first() {
-            None => CliError::new(Exit::NotFound, format!("there is no result of the job `{id}`"))
-                .hint("`gleaner results list` shows what is stored"),
+            None => CliError::new(Exit::NotFound, format!("there is no result of a job `{name}`"))
+                .hint("`gleaner results list` shows what is stored, with ids and refs"),
             Some(entry) if entry.state.is_terminal() => {
                 let state = entry.state.name();
                 let reason = reason(&entry.state).map(|why| format!(" ({why})"));
                 let reason = reason.unwrap_or_default();
-                CliError::new(Exit::JobFailed, format!("the job `{id}` is {state}{reason}"))
-                    .hint(format!("`gleaner jobs show {id}` tells more"))
+                CliError::new(Exit::JobFailed, format!("the job `{name}` is {state}{reason}"))
+                    .hint(format!("`gleaner jobs show {}` tells more", entry.key.job_id))
             }
-            Some(_) => CliError::new(Exit::NotFound, format!("the job `{id}` has no result yet"))
-                .hint(format!("`gleaner poll {id}` waits for it")),
+            Some(entry) => {
+                CliError::new(Exit::NotFound, format!("the job `{name}` has no result yet"))
+                    .hint(format!("`gleaner poll {}` waits for it", entry.key.job_id))
+            }
         }),
     }
 }
