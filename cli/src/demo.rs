@@ -33,7 +33,7 @@ use tokio::sync::watch as signal;
 pub use judge::Judgement;
 pub use report::Report;
 
-use self::platform::Simulator;
+use self::platform::{Control, Detail, Simulator};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
@@ -104,7 +104,8 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let started = clock.now();
     let simulator = Simulator::start(options).await?;
-    let api = simulator.client(Arc::clone(&clock))?;
+    let control = simulator.control();
+    let api = control.client(Arc::clone(&clock))?;
     let stage = Stage::set(options, &api, Arc::clone(&clock), tamper).await?;
     let watcher = watch::Watcher::start(options.dir.join("results"), Arc::clone(&clock));
     let plan = plan::plan(options);
@@ -112,17 +113,17 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
     let Stage { server, listener, pipeline, tally } = stage;
     let until = wait_for(stopped.clone());
     let serving = tokio::spawn(server.serve(listener, until));
-    let view = view::View::start(options.live, &pipeline, &tally, &simulator, plan.len(), stopped);
+    let view = view::View::start(options.live, &pipeline, &tally, control, plan.len(), stopped);
     let submitted = submit(&pipeline, &plan, options).await;
-    foreign_jobs(&simulator, options).await?;
-    let settled = wait_until_settled(&pipeline, &simulator, options).await?;
+    foreign_jobs(control, options).await?;
+    let settled = wait_until_settled(&pipeline, control, options).await?;
     // Receivers of the signal end with the server.
     let _ = stop.send(true);
     drop(serving.await);
     view.finish().await;
     let changed = watcher.finish().await;
-    let books = simulator.books().await?;
-    let counters = simulator.counters().await?;
+    let books = control.books(Detail::Parts).await?;
+    let counters = control.counters().await?;
     let judgement = judge::judge(&books, &options.dir.join("results"), changed);
     let facts = report::Facts {
         options,
@@ -251,7 +252,11 @@ fn limits(options: &DemoOptions) -> Limits {
         enqueue_grace: pace(3.0),
         sweep_spacing: pace(3.0),
         sweep_spacing_cap: pace(10.0),
-        announce_grace: pace(150.0 / options.speed + 3.0),
+        // Where nothing goes wrong every webhook comes, and nobody needs to ask before.
+        announce_grace: match options.weather {
+            Weather::None => pace(600.0 / options.speed + 10.0),
+            Weather::Gentle | Weather::Harsh => pace(150.0 / options.speed + 3.0),
+        },
         missing_pause: pace(0.5),
         settle_grace: pace(longest_job),
         max_age: pace(longest_job + 20.0),
@@ -313,15 +318,15 @@ async fn submit(pipeline: &Pipeline, plan: &[Submission], options: &DemoOptions)
 
 /// Submits a few jobs past Gleaner, as another tool on the same account would: it is told of
 /// them by webhooks alone.
-async fn foreign_jobs(simulator: &Simulator, options: &DemoOptions) -> Result<(), CliError> {
-    simulator.submit_foreign(plan::foreign_urls(options)).await
+async fn foreign_jobs(control: &Control, options: &DemoOptions) -> Result<(), CliError> {
+    control.submit_foreign(plan::foreign_urls(options)).await
 }
 
 /// Waits until the platform has nothing unfinished and the ledger owes nothing; `false` when the
 /// patience ended first.
 async fn wait_until_settled(
     pipeline: &Pipeline,
-    simulator: &Simulator,
+    control: &Control,
     options: &DemoOptions,
 ) -> Result<bool, CliError> {
     let deadline = after(pipeline.clock.now(), options.patience);
@@ -329,7 +334,7 @@ async fn wait_until_settled(
     while pipeline.clock.now() < deadline {
         pipeline.clock.sleep(LOOK_PAUSE).await;
         let open = open_entries(pipeline).await?;
-        let pending = simulator.pending_attempts().await.unwrap_or(1);
+        let pending = control.pending_attempts().await.unwrap_or(1);
         quiet = if open == 0 && pending == 0 { quiet + 1 } else { 0 };
         // Twice, since a task may have been between two states during the first look.
         if quiet >= 2 {

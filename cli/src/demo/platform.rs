@@ -30,9 +30,24 @@ const FOREIGN_TRIES_MAX: u32 = 20;
 /// A running simulator.
 pub(super) struct Simulator {
     child: Child,
+    control: Control,
+    _config: tempfile::NamedTempFile,
+}
+
+/// What can be asked of a running simulator.
+#[derive(Clone)]
+pub(super) struct Control {
     url: String,
     http: reqwest::Client,
-    _config: tempfile::NamedTempFile,
+}
+
+/// How much the books tell of each job.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Detail {
+    /// What became of it.
+    Jobs,
+    /// The digests of what was served as well.
+    Parts,
 }
 
 /// The line with which the simulator says where it listens.
@@ -64,9 +79,25 @@ impl Simulator {
             .map_err(|error| {
                 CliError::new(Exit::System, "cannot set up the client").because(error)
             })?;
-        Ok(Self { child, url, http, _config: config })
+        Ok(Self { child, control: Control { url, http }, _config: config })
     }
 
+    /// What can be asked of it.
+    pub(super) const fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Ends the simulator.
+    pub(super) async fn stop(mut self) {
+        // Closing its standard input asks it to stop.
+        drop(self.child.stdin.take());
+        if tokio::time::timeout(Duration::from_secs(5), self.child.wait()).await.is_err() {
+            drop(self.child.kill().await);
+        }
+    }
+}
+
+impl Control {
     /// Where it listens.
     pub(super) fn url(&self) -> &str {
         &self.url
@@ -77,12 +108,16 @@ impl Simulator {
         client(&self.url, KEY, clock)
     }
 
-    /// The whole books, with the digests of what was served.
-    pub(super) async fn books(&self) -> Result<Vec<Job>, CliError> {
+    /// The whole books.
+    pub(super) async fn books(&self, detail: Detail) -> Result<Vec<Job>, CliError> {
+        let detail = match detail {
+            Detail::Jobs => "jobs",
+            Detail::Parts => "parts",
+        };
         let mut jobs = Vec::new();
         let mut after = 0;
         loop {
-            let path = format!("/sim/books?detail=parts&after={after}");
+            let path = format!("/sim/books?detail={detail}&after={after}");
             let page: Page = self.get(&path).await?;
             if page.version != VERSION {
                 return Err(CliError::new(Exit::Bug, "the simulator's books have another version"));
@@ -127,15 +162,6 @@ impl Simulator {
             }
         }
         Ok(())
-    }
-
-    /// Ends the simulator.
-    pub(super) async fn stop(mut self) {
-        // Closing its standard input asks it to stop.
-        drop(self.child.stdin.take());
-        if tokio::time::timeout(Duration::from_secs(5), self.child.wait()).await.is_err() {
-            drop(self.child.kill().await);
-        }
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {

@@ -88,9 +88,6 @@ impl Report {
         let dead_ambiguous = ledger.get("dead:ambiguous").copied().unwrap_or_default();
         let calls = calls(facts.counters);
         let platform_jobs = u64::try_from(facts.books.len()).unwrap_or(u64::MAX);
-        let looks: u64 =
-            calls.iter().filter(|(endpoint, _)| is_look(endpoint)).map(|(_, count)| count).sum();
-        let looks = looks.saturating_sub(facts.counters.counters.later_result_pages);
         let latencies = super::view::latencies(pipeline, facts.books).await?;
         let balanced =
             judge.is_clean() && open == 0 && facts.settled && facts.submitted.unfinished == 0;
@@ -105,7 +102,7 @@ impl Report {
             open,
             ledger,
             judge,
-            calls_per_job: ratio(looks, platform_jobs),
+            calls_per_job: calls_per_job(facts.counters, facts.books),
             calls,
             server: facts
                 .tallied
@@ -136,13 +133,21 @@ fn is_look(endpoint: &str) -> bool {
     !endpoint.starts_with("POST") && !endpoint.contains("webhook")
 }
 
+/// API calls per platform job: submissions, webhook management and later pages not counted.
+pub(super) fn calls_per_job(counters: &Counters, books: &[Job]) -> f64 {
+    let looks: u64 =
+        calls(counters).iter().filter(|(endpoint, _)| is_look(endpoint)).map(|(_, n)| n).sum();
+    let looks = looks.saturating_sub(counters.counters.later_result_pages);
+    ratio(looks, u64::try_from(books.len()).unwrap_or(u64::MAX))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of a demo are far below 2^53")]
 fn ratio(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 }
 }
 
 /// The value below which `percent` of the sorted values lie; 0 for none.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
+pub(super) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(index).copied().unwrap_or_default()
 }

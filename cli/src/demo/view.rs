@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::books::Job;
-use super::platform::Simulator;
+use super::platform::{Control, Detail};
+use super::report::{calls_per_job, percentile};
 use super::seconds_between;
 use crate::error::CliError;
 use crate::pipeline::Pipeline;
@@ -20,6 +21,10 @@ use crate::serve::{Tally, total};
 
 /// Pause between two drawings.
 const DRAW_PAUSE: Duration = Duration::from_millis(250);
+/// Drawings from one reading of the simulator's books to the next.
+const PACE_EVERY: u32 = 8;
+/// Most jobs of a demo whose books are read while it runs; of more they are read at the end.
+const PACED_JOBS_MAX: usize = 5_000;
 
 /// A view in the background; nothing if it is switched off.
 pub(super) struct View {
@@ -32,15 +37,15 @@ impl View {
         live: bool,
         pipeline: &Pipeline,
         tally: &Arc<Tally>,
-        simulator: &Simulator,
+        control: &Control,
         jobs: usize,
         mut stopped: watch::Receiver<bool>,
     ) -> Self {
         if !live {
             return Self { task: None };
         }
-        eprintln_line(&format!("simulator on {}", simulator.url()));
-        let (pipeline, tally) = (pipeline.clone(), Arc::clone(tally));
+        eprintln_line(&format!("simulator on {}", control.url()));
+        let (pipeline, tally, control) = (pipeline.clone(), Arc::clone(tally), control.clone());
         let task = tokio::spawn(async move {
             let bar = ProgressBar::new(u64::try_from(jobs).unwrap_or(u64::MAX));
             if let Ok(style) =
@@ -48,8 +53,15 @@ impl View {
             {
                 bar.set_style(style);
             }
+            let mut drawings = 0_u32;
+            let mut pace = String::new();
             while !*stopped.borrow() {
-                draw(&bar, &pipeline, &tally).await;
+                if jobs <= PACED_JOBS_MAX && drawings.is_multiple_of(PACE_EVERY) {
+                    // Without an answer the last one stays on the screen.
+                    pace = read_pace(&pipeline, &control).await.unwrap_or(pace);
+                }
+                drawings = drawings.wrapping_add(1);
+                draw(&bar, &pipeline, &tally, &pace).await;
                 tokio::select! {
                     biased;
                     _ = stopped.changed() => {}
@@ -74,14 +86,23 @@ fn eprintln_line(line: &str) {
     eprintln!("{line}");
 }
 
-async fn draw(bar: &ProgressBar, pipeline: &Pipeline, tally: &Tally) {
+/// The line about calls and latencies, from the simulator's books so far.
+async fn read_pace(pipeline: &Pipeline, control: &Control) -> Result<String, CliError> {
+    let books = control.books(Detail::Jobs).await?;
+    let calls = calls_per_job(&control.counters().await?, &books);
+    let latencies = latencies(pipeline, &books).await?;
+    let (median, most) = (percentile(&latencies, 50), percentile(&latencies, 99));
+    Ok(format!("{calls:.2} API calls a job   finish to stored: {median:.2} s, 99 % {most:.2} s"))
+}
+
+async fn draw(bar: &ProgressBar, pipeline: &Pipeline, tally: &Tally, pace: &str) {
     let Ok(counts) = pipeline.ledger.count_entries().await else { return };
     let of = |state: StateName| counts.get(state.as_str()).copied().unwrap_or_default();
     let seen = tally.read();
     bar.set_position(of(StateName::Stored) + of(StateName::Dead));
     bar.set_message(format!(
         "expected {}  received {}  resubmitting {}  stored {}  superseded {}  dead {}\n\
-         webhooks: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list",
+         webhooks: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list\n{pace}",
         of(StateName::Expected),
         of(StateName::Received),
         of(StateName::Resubmitting),
