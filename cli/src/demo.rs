@@ -113,7 +113,14 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
     let Stage { server, listener, pipeline, tally } = stage;
     let until = wait_for(stopped.clone());
     let serving = tokio::spawn(server.serve(listener, until));
-    let view = view::View::start(options.live, &pipeline, &tally, control, plan.len(), stopped);
+    let view = view::View::start(
+        options.live,
+        &pipeline,
+        &tally,
+        control,
+        plan.len() + plan::foreign_urls(options).len(),
+        stopped,
+    );
     let submitted = submit(&pipeline, &plan, options).await;
     foreign_jobs(control, options).await?;
     let settled = wait_until_settled(&pipeline, control, options).await?;
