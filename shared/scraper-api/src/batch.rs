@@ -14,7 +14,8 @@ use crate::submission::{Proxy, proxy_of};
 /// Counters and keys of a batch.
 pub(crate) const NAMES: Names = Names {
     total: "total_urls",
-    finished: ["completed_urls", "failed_urls", "cancelled_urls"],
+    ran: ["completed_urls", "failed_urls"],
+    cancelled: "cancelled_urls",
     pending: Some("pending_urls"),
     item_key,
 };

@@ -14,7 +14,8 @@ use crate::submission::{Proxy, proxy_of};
 /// Counters and keys of a crawl. `total_pages` counts pages discovered so far.
 pub(crate) const NAMES: Names = Names {
     total: "total_pages",
-    finished: ["completed_pages", "failed_pages", "cancelled_pages"],
+    ran: ["completed_pages", "failed_pages"],
+    cancelled: "cancelled_pages",
     pending: None,
     item_key,
 };

@@ -15,7 +15,8 @@ const NO_CODE: &str = "UNKNOWN";
 /// The names of a kind's counters, and what makes its items unique.
 pub(crate) struct Names {
     pub(crate) total: &'static str,
-    pub(crate) finished: [&'static str; 3],
+    pub(crate) ran: [&'static str; 2],
+    pub(crate) cancelled: &'static str,
     pub(crate) pending: Option<&'static str>,
     pub(crate) item_key: fn(&ItemFields) -> Option<String>,
 }
@@ -62,13 +63,14 @@ pub(crate) fn parse_parent(
     let status = answer.job_status(text("status").as_deref())?;
     let tokens: TokenSummary =
         field("token_summary").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
-    let finished = names.finished.iter().filter_map(|name| count(name));
+    let ran = names.ran.iter().filter_map(|name| count(name));
     Ok(ParentPage {
         status,
         created_at: text("created_at").as_deref().and_then(domain::time::parse_lenient),
         tokens_reserved: tokens.tokens_reserved.0.unwrap_or(0),
         total: count(names.total),
-        finished: finished.fold(0, u64::saturating_add),
+        ran: ran.fold(0, u64::saturating_add),
+        cancelled: count(names.cancelled).unwrap_or(0),
         pending: names.pending.and_then(count).unwrap_or(0),
         items: parse_items(answer, field("results"), names)?,
         summary: summary(&fields),

@@ -100,14 +100,23 @@ pub struct ParentPage {
     /// Items that the job has in all, if the answer says so (batch: accepted URLs; crawl: pages
     /// discovered).
     pub total: Option<u64>,
-    /// Items that the counters call finished: completed, failed or cancelled.
-    pub finished: u64,
+    /// Items that the counters say ran to their end: completed or failed. They were paid for.
+    pub ran: u64,
+    /// Items that the counters call cancelled.
+    pub cancelled: u64,
     /// Items that are not finished (batch only).
     pub pending: u64,
     /// The page's items; `None` when the answer holds null.
     pub items: Option<Vec<Item>>,
     /// The answer without its `results`.
     pub summary: RawJson,
+}
+
+impl ParentPage {
+    /// Items that the counters call finished, in whatever way.
+    pub const fn finished(&self) -> u64 {
+        self.ran.saturating_add(self.cancelled)
+    }
 }
 
 /// One item of a batch or crawl.

@@ -20,7 +20,8 @@ async fn batch_is_read() {
     let page = read(Kind::Batch, body).await.unwrap();
     assert_eq!(page.status, JobStatus::Completed);
     assert_eq!(page.created_at, Some("2026-07-01T10:00:22.721Z".parse().unwrap()));
-    assert_eq!((page.total, page.finished, page.pending), (Some(4), 3, 1));
+    assert_eq!((page.total, page.ran, page.cancelled), (Some(4), 2, 1));
+    assert_eq!(page.pending, 1);
     assert_eq!(page.tokens_reserved, 2);
     let [first, second] = &page.items.unwrap()[..] else { panic!("two items") };
     assert_eq!((first.key.as_str(), first.url.as_str()), ("0", "https://a.example/"));
@@ -44,7 +45,8 @@ async fn crawl_is_read() {
         {"url":"https://a.example/b","depth":2,"status":"failed","error_message":"why"}]}"#;
     let page = read(Kind::Crawl, body).await.unwrap();
     assert_eq!(page.status, JobStatus::Cancelled);
-    assert_eq!((page.total, page.finished, page.pending), (Some(7), 6, 0));
+    assert_eq!((page.total, page.ran, page.cancelled), (Some(7), 3, 3));
+    assert_eq!(page.pending, 0);
     let items = page.items.unwrap();
     let keys: Vec<_> = items.iter().map(|item| item.key.as_str()).collect();
     assert_eq!(keys, ["https://a.example/", "https://a.example/b"]);
@@ -69,8 +71,8 @@ async fn optional_fields_may_be_anything() {
         let body = format!(r#"{{"job_id":"job-1","status":"processing"{fields}}}"#);
         let page = read(Kind::Batch, &body).await.unwrap();
         assert_eq!(page.items.map(|items| items.len()), items, "{fields}");
-        assert_eq!((page.total, page.finished, page.tokens_reserved), (None, 0, 0), "{fields}");
-        assert_eq!((page.created_at, page.pending), (None, 0), "{fields}");
+        assert_eq!((page.total, page.ran, page.cancelled), (None, 0, 0), "{fields}");
+        assert_eq!((page.created_at, page.pending, page.tokens_reserved), (None, 0, 0), "{fields}");
     }
 }
 

@@ -58,7 +58,7 @@ pub async fn counters_agree_with_the_parts(subject: &JobsSubject) {
         for number in [1, 2, 3] {
             let page = page(subject, &key, number, 10).await.unwrap();
             assert_eq!(page.status, JobStatus::Completed, "{key}");
-            assert_eq!((page.total, page.finished, page.pending), (Some(12), 12, 0), "{key}");
+            assert_eq!((page.total, page.ran, page.pending), (Some(12), 12, 0), "{key}");
             assert_eq!(page.tokens_reserved, 0, "{key}");
         }
     }
@@ -104,7 +104,7 @@ pub async fn failed_parts_say_why(subject: &JobsSubject) {
         let key = accept(subject, &batch_request(3), fate).await;
         let page = page(subject, &key, 1, 10).await.unwrap();
         assert_eq!(page.status, JobStatus::Failed);
-        assert_eq!((page.total, page.finished, page.pending), (Some(3), 3, 0));
+        assert_eq!((page.total, page.ran, page.pending), (Some(3), 3, 0));
         let items = page.items.unwrap();
         assert_eq!(items.len(), 3);
         for item in items {

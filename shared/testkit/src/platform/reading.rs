@@ -73,7 +73,8 @@ pub(super) fn extract(answer: &Value, asked: &JobId) -> Result<ExtractJob, ApiEr
 /// The names of a kind's counters, and what makes its items unique.
 pub(super) struct Names {
     total: &'static str,
-    finished: [&'static str; 3],
+    ran: [&'static str; 2],
+    cancelled: &'static str,
     pending: &'static str,
     key: fn(&Value) -> Option<String>,
 }
@@ -85,13 +86,15 @@ impl Names {
             Kind::Extract => None,
             Kind::Batch => Some(Self {
                 total: "total_urls",
-                finished: ["completed_urls", "failed_urls", "cancelled_urls"],
+                ran: ["completed_urls", "failed_urls"],
+                cancelled: "cancelled_urls",
                 pending: "pending_urls",
                 key: |item| count(item, "input_index").map(|index| index.to_string()),
             }),
             Kind::Crawl => Some(Self {
                 total: "total_pages",
-                finished: ["completed_pages", "failed_pages", "cancelled_pages"],
+                ran: ["completed_pages", "failed_pages"],
+                cancelled: "cancelled_pages",
                 pending: "pending_pages",
                 key: |item| text(item, "url").map(ToOwned::to_owned),
             }),
@@ -115,13 +118,14 @@ pub(super) fn parent(
         _ => None,
     };
     let tokens = answer.get("token_summary").and_then(|tokens| count(tokens, "tokens_reserved"));
-    let finished = names.finished.iter().filter_map(|name| count(&answer, name));
+    let ran = names.ran.iter().filter_map(|name| count(&answer, name));
     Ok(ParentPage {
         status,
         created_at: created_at(&answer),
         tokens_reserved: tokens.unwrap_or(0),
         total: count(&answer, names.total),
-        finished: finished.fold(0, u64::saturating_add),
+        ran: ran.fold(0, u64::saturating_add),
+        cancelled: count(&answer, names.cancelled).unwrap_or(0),
         pending: count(&answer, names.pending).unwrap_or(0),
         items,
         summary: raw(&answer),

@@ -22,7 +22,7 @@ pub fn extract_answer(job_id: &JobId, status: JobStatus) -> ExtractJob {
     }
 }
 
-/// An answer for a batch or crawl with all its items, all of them finished and nothing reserved.
+/// An answer for a batch or crawl with all its items, all of which ran, and nothing reserved.
 /// Its `created_at` is unknown.
 pub fn parent_answer(key: &JobKey, status: JobStatus, items: Vec<Item>) -> ParentPage {
     let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
@@ -33,7 +33,8 @@ pub fn parent_answer(key: &JobKey, status: JobStatus, items: Vec<Item>) -> Paren
         created_at: None,
         tokens_reserved: 0,
         total: Some(count),
-        finished: count,
+        ran: count,
+        cancelled: 0,
         pending: 0,
         items: Some(items),
         summary: RawJson(summary.to_string().into_boxed_str()),

@@ -64,14 +64,14 @@ struct Wanted {
 
 impl Wanted {
     /// Children that never ran may be there or not; of a cancelled parent also the ones that its
-    /// counters call cancelled.
+    /// counters call cancelled. Those that ran must be there, since reads may lag behind counters.
     fn by(answer: &ParentPage) -> Self {
-        let all = answer.total.map(|total| total.max(answer.finished));
+        let all = answer.total.map(|total| total.max(answer.finished()));
         match answer.status {
-            JobStatus::Cancelled => Self { least: 0, most: all },
+            JobStatus::Cancelled => Self { least: answer.ran, most: all },
             // An answer may leave all counters out.
-            _ if answer.finished == 0 && answer.total.is_none() => Self { least: 0, most: None },
-            _ => Self { least: answer.finished, most: all.or(Some(answer.finished)) },
+            _ if answer.finished() == 0 && answer.total.is_none() => Self { least: 0, most: None },
+            _ => Self { least: answer.finished(), most: all.or(Some(answer.finished())) },
         }
     }
 

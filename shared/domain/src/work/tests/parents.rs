@@ -137,7 +137,7 @@ async fn an_unsettled_parent_is_stored_with_what_its_pages_hold() {
     let key = batch("b");
     rig.announce(&key).await;
     let mut stuck = whole(&key, JobStatus::Completed, items(0..60));
-    (stuck.finished, stuck.pending) = (40, 20);
+    (stuck.ran, stuck.pending) = (40, 20);
     rig.jobs.answer_parent(&key, Ok(stuck));
     rig.settle().await;
     assert_eq!(item_keys(&rig, MANIFEST), indices(60));
@@ -291,7 +291,7 @@ async fn a_parent_that_did_not_complete_is_dead_with_its_manifest() {
         let key = batch("b");
         rig.announce(&key).await;
         let mut answer = whole(&key, status, items(0..70));
-        (answer.total, answer.finished) = (Some(total), total);
+        (answer.total, answer.cancelled) = (Some(total), total - 70);
         rig.jobs.answer_parent(&key, Ok(answer));
         rig.settle().await;
         assert_eq!(rig.stands(&key), stands);
@@ -312,7 +312,7 @@ async fn items_beyond_the_finished_ones_are_stored_as_well() {
         let key = batch("b");
         rig.announce(&key).await;
         let mut answer = whole(&key, status, items(0..5));
-        (answer.total, answer.finished) = (Some(5), finished);
+        (answer.total, answer.ran) = (Some(5), finished);
         rig.jobs.answer_parent(&key, Ok(answer));
         rig.work(&key).await;
         assert_eq!(rig.stands(&key), stands);
@@ -343,7 +343,7 @@ async fn a_parent_without_counters_is_walked_to_an_empty_page() {
     let key = batch("b");
     rig.announce(&key).await;
     let mut answer = whole(&key, JobStatus::Completed, items(0..100));
-    (answer.total, answer.finished) = (None, 0);
+    (answer.total, answer.ran) = (None, 0);
     rig.jobs.answer_parent(&key, Ok(answer));
     rig.work(&key).await;
     assert_eq!(item_keys(&rig, MANIFEST), indices(100));

@@ -3,7 +3,7 @@ use super::rig::{HOUR, Rig, batch, dead, error, items, stored_object};
 use crate::entry::DeadReason;
 use crate::job::JobStatus;
 use crate::limits::RUNS_MAX;
-use crate::ports::{ApiErrorKind, RawJson, Results};
+use crate::ports::{ApiErrorKind, ParentPage, RawJson, Results};
 use crate::task::Task;
 use crate::testing::ScriptedJobs;
 use crate::work::tests::faults::{Fault, Faulty, run};
@@ -99,7 +99,7 @@ async fn pages_that_never_agree_end_as_inconsistent() {
         let key = batch("b");
         rig.announce(&key).await;
         let mut answer = whole(&key, JobStatus::Completed, all);
-        (answer.total, answer.finished) = (Some(60), 60);
+        (answer.total, answer.ran) = (Some(60), 60);
         rig.jobs.answer_parent(&key, Ok(answer));
         let begun = rig.now();
         let worked = rig.work(&key).await;
@@ -122,10 +122,10 @@ async fn pages_that_shifted_once_are_read_again() {
     rig.announce(&key).await;
     // The second page begins one item too late the first time.
     let mut shifted = whole(&key, JobStatus::Completed, items(51..100));
-    (shifted.total, shifted.finished) = (Some(100), 100);
+    (shifted.total, shifted.ran) = (Some(100), 100);
     rig.jobs.answer_page(&key, 2, Ok(shifted));
     let mut second = whole(&key, JobStatus::Completed, items(50..100));
-    (second.total, second.finished) = (Some(100), 100);
+    (second.total, second.ran) = (Some(100), 100);
     rig.jobs.answer_page(&key, 2, Ok(second));
     rig.jobs.answer_parent(&key, Ok(whole(&key, JobStatus::Completed, items(0..100))));
     rig.settle().await;
@@ -140,7 +140,7 @@ async fn a_page_that_repeats_for_ever_is_read_twice_a_run() {
     let key = batch("b");
     rig.announce(&key).await;
     let mut first = whole(&key, JobStatus::Completed, items(0..50));
-    (first.total, first.finished) = (Some(9_000), 9_000);
+    (first.total, first.ran) = (Some(9_000), 9_000);
     for page in 1..=300 {
         rig.jobs.answer_page(&key, page, Ok(first.clone()));
     }
@@ -158,7 +158,7 @@ async fn a_last_page_that_repeats_is_no_part() {
     rig.announce(&key).await;
     let mut cancelled = whole(&key, JobStatus::Cancelled, items(50..60));
     // Forty children never ran, and are not listed.
-    (cancelled.total, cancelled.finished) = (Some(100), 60);
+    (cancelled.total, cancelled.ran) = (Some(100), 60);
     for page in 2..=4 {
         rig.jobs.answer_page(&key, page, Ok(cancelled.clone()));
     }
@@ -208,6 +208,37 @@ async fn null_results_of_a_job_with_items_are_inconsistent() {
     assert_eq!(rig.stands(&key), "dead inconsistent");
 }
 
+/// Children that ran were paid for, also those of a cancelled parent: pages that lag behind its
+/// counters are no manifest, at first or half-way.
+#[tokio::test]
+async fn pages_of_a_cancelled_parent_that_lag_are_read_again() {
+    for visible in [0, 59] {
+        let rig = Rig::new();
+        let key = batch("b");
+        rig.announce(&key).await;
+        let cancelled = |count| {
+            let mut answer = whole(&key, JobStatus::Cancelled, items(0..count));
+            (answer.total, answer.ran, answer.cancelled) = (Some(100), 60, 40);
+            answer
+        };
+        rig.jobs.answer_page(&key, 1, Ok(cancelled(visible.min(50))));
+        if visible > 0 {
+            let second = ParentPage { items: Some(items(50..visible)), ..cancelled(0) };
+            rig.jobs.answer_page(&key, 2, Ok(second));
+            rig.jobs.answer_page(&key, 3, Ok(cancelled(0)));
+        }
+        let worked = rig.work(&key).await;
+        assert!(matches!(worked, Worked::PutOff { because: PutOff::Inconsistent, .. }));
+        assert_eq!(rig.results.bytes(MANIFEST), None);
+        rig.jobs.clear_answers(&key);
+        rig.jobs.answer_parent(&key, Ok(cancelled(60)));
+        rig.settle().await;
+        assert_eq!(rig.stands(&key), "dead cancelled");
+        assert_eq!(item_keys(&rig, MANIFEST), indices(60));
+        assert!(!stored_object(&rig.entry(&key)).empty);
+    }
+}
+
 /// Trouble in the middle: the run is released, and goes on after the pause.
 #[tokio::test]
 async fn trouble_in_the_middle_of_a_run_keeps_what_was_read() {
@@ -215,7 +246,7 @@ async fn trouble_in_the_middle_of_a_run_keeps_what_was_read() {
     let key = completed(&rig, 120).await;
     rig.jobs.answer_page(&key, 2, Err(error(ApiErrorKind::Unavailable, Some(502))));
     let third = whole(&key, JobStatus::Completed, items(50..100));
-    let third = crate::ports::ParentPage { total: Some(120), finished: 120, ..third };
+    let third = ParentPage { total: Some(120), ran: 120, ..third };
     rig.jobs.answer_page(&key, 2, Ok(third));
     let worked = rig.work(&key).await;
     assert!(matches!(worked, Worked::PutOff { because: PutOff::Trouble(_), .. }), "{worked:?}");
@@ -272,7 +303,7 @@ async fn a_part_changed_by(change: impl Fn(&Rig, &str)) {
     let key = completed(&rig, 120).await;
     rig.jobs.answer_page(&key, 3, Err(error(ApiErrorKind::Unavailable, None)));
     let last = whole(&key, JobStatus::Completed, items(100..120));
-    let last = crate::ports::ParentPage { total: Some(120), finished: 120, ..last };
+    let last = ParentPage { total: Some(120), ran: 120, ..last };
     rig.jobs.answer_page(&key, 3, Ok(last));
     rig.work(&key).await;
     let part = rig.results.keys()[0].clone();

@@ -90,7 +90,7 @@ fn jobs_of_each_kind_are_submitted_read_and_listed() {
             let items = parent.items.unwrap();
             assert_eq!(items.iter().map(|item| item.key.as_str()).collect::<Vec<_>>(), keys);
             let count = u64::try_from(keys.len()).unwrap();
-            assert_eq!((parent.total, parent.finished, parent.pending), (Some(count), count, 0));
+            assert_eq!((parent.total, parent.ran, parent.pending), (Some(count), count, 0));
             assert_eq!((parent.status, parent.tokens_reserved), (JobStatus::Completed, 0));
             assert!(!parent.summary.0.contains("results"));
             let second = PageRequest { page: 2, page_size: 50 };
