@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
@@ -51,7 +52,8 @@ enum Verb {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            conceal(&mut error);
             // Help and version are no errors and go to standard output.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             drop(error.print());
@@ -78,6 +80,20 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, cla
     let mut command = command();
     let matches = command.try_get_matches_from_mut(arguments)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Blots out a refused value that may be a secret: an address with a password or a token, and what
+/// was to be set.
+fn conceal(error: &mut clap::Error) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let is_setting = text(ContextKind::InvalidArg).starts_with("--set ");
+    if is_setting || text(ContextKind::InvalidValue).contains(['@', '?']) {
+        let blotted = ContextValue::String("[redacted]".to_owned());
+        error.insert(ContextKind::InvalidValue, blotted);
+    }
 }
 
 fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {

@@ -7,6 +7,9 @@ use domain::ports::{ApiError, ApiErrorKind, ErrorKind, PortError, SubmitError};
 
 use crate::exit::Exit;
 
+/// Shortest beginning of a secret that is blotted out, in bytes; a shorter one gives nothing away.
+const BLOTTED_BYTES_MIN: usize = 8;
+
 /// An error that a person reads. Its message goes to standard error, each cause on a line below,
 /// and the hint last.
 pub struct CliError {
@@ -34,6 +37,19 @@ impl CliError {
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// The same error without these secrets in its message, in which the platform may have
+    /// repeated them. Texts of the platform are cut, so that the beginning of a secret counts too.
+    #[must_use]
+    pub(crate) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        for secret in secrets {
+            let ends = (BLOTTED_BYTES_MIN..=secret.len()).rev();
+            for beginning in ends.filter_map(|end| secret.get(..end)) {
+                self.message = self.message.replace(beginning, "[redacted]");
+            }
+        }
         self
     }
 

@@ -122,13 +122,28 @@ fn read_config(path: &PathBuf) -> Result<Config, CliError> {
         .map_err(|error| CliError::new(Exit::Configuration, named("cannot read")).because(error))?;
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let config = if is_json {
-        serde_json::from_str(&text).map_err(|error| error.to_string())
+        serde_json::from_str(&text).map_err(|error| (error.line(), error.to_string()))
     } else {
-        toml::from_str(&text).map_err(|error| error.message().to_owned())
+        toml::from_str(&text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let above = text.bytes().take(start).filter(|byte| *byte == b'\n').count();
+            (above + 1, error.message().to_owned())
+        })
     };
-    config.map_err(|error| {
-        CliError::new(Exit::Configuration, named("cannot understand")).because(error)
+    config.map_err(|(line, message)| {
+        CliError::new(Exit::Configuration, named("cannot understand"))
+            .because(format!("line {line}: {}", without_value(&message)))
     })
+}
+
+/// A parser's complaint without the value that it quotes, since the settings hold a key.
+fn without_value(message: &str) -> String {
+    match message.rsplit_once(", expected ") {
+        Some((found, expected)) if !found.starts_with("unknown field") => {
+            format!("expected {expected}")
+        }
+        _ => message.to_owned(),
+    }
 }
 
 async fn stdin_closed() {

@@ -80,12 +80,13 @@ impl Webhooks {
             file: SecretsFile::new(&settings.secrets_file()),
             settings: settings.clone(),
         };
-        match self.verb {
-            Verb::Create(create) => create.run(output, &account).await?,
-            Verb::List => account.list(output).await?,
-            Verb::Update(update) => account.update(output, update).await?,
-            Verb::Delete(delete) => account.delete(output, &delete.ids).await?,
-        }
+        let done = match self.verb {
+            Verb::Create(create) => create.run(output, &account).await,
+            Verb::List => account.list(output).await,
+            Verb::Update(update) => account.update(output, update).await,
+            Verb::Delete(delete) => account.delete(output, &delete.ids).await,
+        };
+        done.map_err(|error| account.blot(error))?;
         Ok(Exit::Ok)
     }
 }
@@ -104,6 +105,15 @@ impl Account {
         let mut secrets = self.file.list().map_err(secrets_file)?;
         secrets.retain(|stored| stored.is_valid(now));
         Ok(secrets)
+    }
+
+    /// The error without the secrets that are here, which the platform may have repeated.
+    fn blot(&self, error: CliError) -> CliError {
+        // A file that cannot be read has been complained of, or holds nothing to repeat.
+        let kept = self.file.list().unwrap_or_default();
+        let kept = kept.iter().map(|stored| stored.secret.expose());
+        let given = self.settings.secret_values.iter().map(|(_, value)| value.expose());
+        error.without(kept.chain(given))
     }
 
     async fn list(&self, output: Output) -> Result<(), CliError> {

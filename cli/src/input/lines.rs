@@ -156,7 +156,24 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, Fault> {
 }
 
 fn check_url(url: &str) -> Result<(), RequestError> {
-    JobRequest::extract(url, FetchOptions::default()).map(drop)
+    JobRequest::extract(url, FetchOptions::default()).map(drop).map_err(|error| match error {
+        RequestError::Url { url } => RequestError::Url { url: without_secrets(&url) },
+        error => error,
+    })
+}
+
+/// A text that should have been a URL as it may be shown: without query and user, which may hold
+/// a token or a password.
+fn without_secrets(text: &str) -> String {
+    let (place, query) = match text.split_once('?') {
+        Some((place, _)) => (place, "?…"),
+        None => (text, ""),
+    };
+    let place = match place.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => place.to_owned(),
+    };
+    format!("{place}{query}")
 }
 
 /// The lines that a list of URLs on the command line stands for.
@@ -166,9 +183,11 @@ fn check_url(url: &str) -> Result<(), RequestError> {
 pub(crate) fn from_arguments(urls: &[String]) -> Result<Vec<Line>, String> {
     let line = |url: &String| {
         if url.chars().any(char::is_control) {
+            let url = without_secrets(url);
             return Err(format!("`{}` holds a control character", url.escape_debug()));
         }
         if url.trim().chars().any(char::is_whitespace) {
+            let url = without_secrets(url);
             return Err(format!("`{url}` holds white space, which no URL does"));
         }
         check_url(url).map_err(|error| error.to_string())?;
@@ -233,6 +252,18 @@ mod tests {
             assert!(from_arguments(&[text.replace('\t', " ")]).is_err());
         }
         assert!(from_arguments(&[" https://example.com/ ".to_owned()]).is_ok());
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        for (line, shown) in [
+            ("example.com/a?token=t", "`example.com/a?…` is"),
+            ("ftp://user:pass@example.com/", "`…@example.com/` is"),
+            ("user:p@ss@example.com?a@b", "`…@example.com?…` is"),
+        ] {
+            let complaint = complaint(line.as_bytes());
+            assert!(complaint.starts_with(&format!("line 1: {shown}")), "{complaint}");
+        }
     }
 
     #[test]
