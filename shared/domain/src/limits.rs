@@ -100,6 +100,13 @@ pub struct Limits {
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 
+impl Limits {
+    /// How long after a POST was intended the job list can prove that it was not accepted.
+    pub const fn recovery(&self) -> Duration {
+        self.post_begin.saturating_add(self.post_timeout).saturating_add(self.adoption_margin)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -8,6 +8,7 @@ mod parent;
 mod resubmit;
 mod settle;
 mod trouble;
+mod unlinked;
 
 pub use extract::{Failure, judge_failure};
 
@@ -61,7 +62,7 @@ pub enum PutOff {
     Trouble(ApiError),
     /// The API is left alone for a while.
     Paused(String),
-    /// A POST whose answer was lost may have made this job; whose it is must be known first.
+    /// A POST whose answer is not known may have made this job; whose it is must be known first.
     Unlinked,
     /// Whether a POST was accepted is being found out.
     Recovering,
@@ -211,6 +212,16 @@ async fn wait_for_end(
 /// Puts a row off after a look that found its job, whatever its age.
 async fn wait_longer(ports: Ports<'_>, entry: Entry, because: PutOff) -> Result<Worked, PortError> {
     let wait = jitter(ports, entry.counters.put_offs);
+    put_off_once_more(ports, entry, wait, because).await
+}
+
+/// Puts a row off after a look that found its job, and counts that.
+async fn put_off_once_more(
+    ports: Ports<'_>,
+    entry: Entry,
+    wait: Duration,
+    because: PutOff,
+) -> Result<Worked, PortError> {
     let counters = Counters {
         put_offs: entry.counters.put_offs.saturating_add(1),
         missing: 0,

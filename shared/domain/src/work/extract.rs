@@ -1,6 +1,6 @@
 //! Extract jobs: one answer holds everything.
 
-use super::{Look, OUT_OF_TIME, PutOff, Worked, resubmit, settle, trouble, wait_for_end};
+use super::{Look, OUT_OF_TIME, PutOff, Worked, resubmit, settle, trouble, unlinked, wait_for_end};
 use crate::content::{EXTRACT_FORMAT, belongs_to, extract_object, has_data};
 use crate::entry::{DeadReason, Entry, Link};
 use crate::job::{JobError, JobStatus};
@@ -36,6 +36,9 @@ async fn store(
     job: &ExtractJob,
     look: Look,
 ) -> Result<Worked, PortError> {
+    if let Some(worked) = unlinked::put_off(ports, &entry).await? {
+        return Ok(worked);
+    }
     let entry = match dated(ports, entry, job.created_at).await? {
         Ok(entry) => entry,
         Err(worked) => return Ok(worked),

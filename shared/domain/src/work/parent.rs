@@ -7,7 +7,9 @@ mod walk;
 
 use self::walk::Walk;
 use super::extract::dated;
-use super::{Look, OUT_OF_TIME, PutOff, Skip, Worked, settle, trouble, wait_for_end, wait_longer};
+use super::{
+    Look, OUT_OF_TIME, PutOff, Skip, Worked, settle, trouble, unlinked, wait_for_end, wait_longer,
+};
 use crate::content::{MANIFEST_FORMAT, belongs_to, manifest_head};
 use crate::entry::{DeadReason, Entry, StoredObject};
 use crate::job::{JobKey, JobStatus};
@@ -51,6 +53,9 @@ pub(super) async fn work(ports: Ports<'_>, entry: Entry, look: Look) -> Result<W
             // The job has finished, so its age is no reason to give it up.
             return wait_longer(ports, entry, PutOff::Settling).await;
         }
+    }
+    if let Some(worked) = unlinked::put_off(ports, &entry).await? {
+        return Ok(worked);
     }
     let entry = match dated(ports, entry, answer.created_at).await? {
         Ok(entry) => entry,

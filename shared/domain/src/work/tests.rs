@@ -7,3 +7,4 @@ mod parents_trouble;
 mod resubmit;
 pub(crate) mod rig;
 mod trouble;
+mod unlinked;
