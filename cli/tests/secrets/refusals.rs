@@ -2,7 +2,7 @@
 
 use crate::bench::{Folder, Ran};
 use crate::disk::holders;
-use crate::markers::{KEY, PAGE, QUERY};
+use crate::markers::{KEY, PAGE};
 use crate::scripted::{Reply, Scripted};
 use crate::watched::{run, url};
 
@@ -79,8 +79,6 @@ async fn all(status: u16, headers: &'static str, body: String) {
     ];
     for args in others.iter().chain(webhooks) {
         let asked: &[&str] = match args[0] {
-            // A row tells its page's address.
-            "submit" => &[QUERY],
             // What is printed is the answer itself.
             "extract" if status == 200 => &[PAGE, KEY],
             _ => &[],
@@ -103,8 +101,7 @@ async fn ob_01_silence_of_the_platform_is_told_without_the_key() {
             &["poll", "j1", "--max-wait", "300ms"],
             &["extract", &page],
         ] {
-            let asked: &[&str] = if args[0] == "submit" { &[QUERY] } else { &[] };
-            let ran = run(&folder, args, asked).await;
+            let ran = run(&folder, args, &[]).await;
             let is_told = |ran: &Ran| ran.code != 0 && !(ran.err.is_empty() && ran.out.is_empty());
             assert!(ran.iter().all(is_told), "{ran:?}");
         }

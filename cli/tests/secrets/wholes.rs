@@ -15,7 +15,7 @@ fn ids(ran: &Ran) -> Vec<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// Submits in every shape. The rows tell each page's address to whom it is asked by, as JSON.
+/// Submits in every shape.
 async fn submit(account: &Account, code: Option<i32>) -> Vec<String> {
     let folder = &account.folder;
     let list: Vec<String> = (0..3).map(|number| url(&number.to_string())).collect();
@@ -24,7 +24,7 @@ async fn submit(account: &Account, code: Option<i32>) -> Vec<String> {
     for shape in [&[][..], &["--batch"], &["--crawl", "--limit", "2"]] {
         for dry in [&["--dry-run"][..], &[]] {
             let args = [&["submit", "--file", "urls.txt"], shape, dry].concat();
-            let ran = run(folder, &args, &[QUERY]).await;
+            let ran = run(folder, &args, &[]).await;
             let is_expected = |ran: &Ran| code.is_none_or(|code| ran.code == code);
             assert!(ran.iter().all(is_expected), "{ran:?}");
             known.extend(ids(&ran[1]));
@@ -40,11 +40,10 @@ async fn look(account: &Account, jobs: &[String]) {
     expect(folder, &["jobs", "counts"], &[], 0).await;
     expect(folder, &["results", "list"], &[], 0).await;
     for job in jobs {
-        // The row and the result repeat what the platform was asked for.
-        run(folder, &["jobs", "show", job], &[QUERY]).await;
+        run(folder, &["jobs", "show", job], &[]).await;
         run(folder, &["jobs", "redrive", job], &[]).await;
         run(folder, &["results", "path", job], &[]).await;
-        run(folder, &["results", "show", job], &[PAGE, QUERY]).await;
+        run(folder, &["results", "show", job], &[PAGE]).await;
     }
     run(folder, &["jobs", "show", "nobody"], &[]).await;
     run(folder, &["results", "show", "nobody"], &[]).await;
@@ -61,7 +60,7 @@ async fn ob_01_verbs_are_silent_while_all_goes_well() {
         expect(folder, &["poll", job, "--base", "10ms", "--cap", "100ms"], &[], 0).await;
     }
     expect(folder, &["poll"], &[], 0).await;
-    let shown = expect(folder, &["results", "show", &jobs[0]], &[PAGE, QUERY], 0).await;
+    let shown = expect(folder, &["results", "show", &jobs[0]], &[PAGE], 0).await;
     assert!(shown.iter().all(|ran| ran.out.contains(PAGE)), "the pages are marked: {shown:?}");
     look(&account, &jobs).await;
     let page = url("extract");
@@ -120,7 +119,7 @@ async fn ob_01_a_served_account_keeps_secrets_in_one_file() {
         expect(folder, &["webhooks", "create", "--url", &address], &[], 0).await;
         expect(folder, &["webhooks", "list"], &[], 0).await;
         let page = url("one");
-        expect(folder, &["submit", &page], &[QUERY], 0).await;
+        expect(folder, &["submit", &page], &[], 0).await;
         server.wait_for("stored").await;
         // A delivery under the retired secret is genuine as well.
         let body = format!(r#"{{"job_id":"j9","event_type":"extract_completed","x":"{BODY}"}}"#);
