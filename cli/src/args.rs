@@ -20,9 +20,10 @@ struct Arguments {
     /// Print machine-readable JSON on standard output.
     #[arg(long, global = true)]
     json: bool,
-    /// How much to log on standard error: error, warn, info, debug or trace.
-    #[arg(long, global = true, env = "GLEANER_LOG", default_value = "warn", value_name = "LEVEL")]
-    log: String,
+    /// How much to log on standard error: error, warn, info, debug or trace [default: warn; error
+    /// for the demo, whose view says the rest].
+    #[arg(long, global = true, env = "GLEANER_LOG", value_name = "LEVEL")]
+    log: Option<String>,
     #[command(flatten)]
     settings: SettingsFlags,
     #[command(subcommand)]
@@ -97,7 +98,8 @@ fn conceal(error: &mut clap::Error) {
 }
 
 fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
-    logging::start(&arguments.log, output)?;
+    let quiet = if matches!(arguments.verb, Verb::Demo(_)) { "error" } else { "warn" };
+    logging::start(arguments.log.as_deref().unwrap_or(quiet), output)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
