@@ -154,8 +154,8 @@ impl Intents for Tampered {
         self.ledger.write_intent(intent, expected).await
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
-        self.ledger.has_unresolved_post(kind).await
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
+        self.ledger.has_unresolved_post(kind, until).await
     }
 }
 

@@ -160,6 +160,14 @@ impl State {
         }
     }
 
+    /// The POST that may have made a job that nobody has linked yet.
+    pub const fn open_post(&self) -> Option<&Post> {
+        match self {
+            Self::Resubmitting { post } => Some(post),
+            _ => None,
+        }
+    }
+
     /// Whether nothing is owed any more.
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Stored { .. } | Self::Superseded { .. } | Self::Dead { .. })

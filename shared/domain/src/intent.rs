@@ -79,7 +79,15 @@ impl IntentState {
 
     /// Whether a job may exist that nobody has linked yet.
     pub const fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. })
+        self.open_post().is_some()
+    }
+
+    /// The POST that may have made a job that nobody has linked yet.
+    pub const fn open_post(&self) -> Option<&Post> {
+        match self {
+            Self::Open { post } => Some(post),
+            _ => None,
+        }
     }
 }
 

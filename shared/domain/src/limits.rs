@@ -105,6 +105,11 @@ impl Limits {
     pub const fn recovery(&self) -> Duration {
         self.post_begin.saturating_add(self.post_timeout).saturating_add(self.adoption_margin)
     }
+
+    /// How far the platform's clock and ours may be apart.
+    pub fn clock_slack(&self) -> Duration {
+        self.adoption_margin.max(Duration::from_secs(1))
+    }
 }
 
 impl Default for Limits {

@@ -1,7 +1,5 @@
 //! A paid POST, written down before it is made.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{Limits, SEARCHES_MIN};
@@ -61,8 +59,7 @@ impl Post {
 
     /// The window of `created_at` in which the POST's job would lie, clocks being a margin apart.
     pub fn window(&self, limits: &Limits) -> (Timestamp, Timestamp) {
-        let slack = limits.adoption_margin.max(Duration::from_secs(1));
-        (before(self.intended_at, slack), self.recover_from(limits))
+        (before(self.intended_at, limits.clock_slack()), self.recover_from(limits))
     }
 
     /// The POST after one more search that decided nothing.

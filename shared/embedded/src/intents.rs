@@ -4,11 +4,28 @@ use async_trait::async_trait;
 use domain::intent::Intent;
 use domain::job::Kind;
 use domain::ports::{ErrorKind, IntentExpected, IntentWritten, Intents, PortError};
+use domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::entries::Outcome;
 use crate::row::{IntentRow, RESUBMITTING, decode_intent, kind_code, version_column};
 use crate::store::{LEDGER, SqliteStore, ledger_error};
+
+/// Length of an instant as text, down to its second: `2026-11-30T12:00:00`.
+const SECONDS_TEXT: usize = 19;
+
+/// Whether there is a row of kind ?1 whose POST is unresolved and was intended up to ?3. The
+/// indexes by state find the few rows in question; one that does not decode counts.
+const UNRESOLVED: &str = "
+    WITH unresolved (json) AS (
+        SELECT json FROM intents WHERE state = 'open' AND kind = ?1
+        UNION ALL SELECT json FROM entries WHERE state = ?2 AND kind = ?1
+    )
+    SELECT EXISTS (
+        SELECT 1 FROM unresolved WHERE CASE WHEN json_valid(json)
+            THEN ifnull(substr(json_extract(json, '$.state.post.intended_at'), 1, 19) <= ?3, TRUE)
+            ELSE TRUE END
+    )";
 
 #[async_trait]
 impl Intents for SqliteStore {
@@ -45,15 +62,14 @@ impl Intents for SqliteStore {
         })
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
         let kind = kind_code(kind);
+        // Both are UTC; without their fractions they are of one length, and sort as text.
+        let until: String = until.to_string().chars().take(SECONDS_TEXT).collect();
         self.read(LEDGER, "has_unresolved_post", move |connection| {
             connection
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM intents WHERE state = 'open' AND kind = ?1) \
-                     OR EXISTS (SELECT 1 FROM entries WHERE state = ?2 AND kind = ?1)",
-                )?
-                .query_row(params![kind, RESUBMITTING], |row| row.get(0))
+                .prepare_cached(UNRESOLVED)?
+                .query_row(params![kind, RESUBMITTING, until], |row| row.get(0))
         })
         .await
     }

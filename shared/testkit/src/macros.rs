@@ -90,6 +90,7 @@ macro_rules! intents_conformance {
                 an_expired_intent_counts_as_absent,
                 an_open_intent_is_an_unresolved_post,
                 a_resubmission_is_an_unresolved_post,
+                a_later_post_is_not_counted,
                 the_largest_intent_is_kept_and_one_byte_more_is_refused,
                 an_intent_that_does_not_decode_is_named,
             ]

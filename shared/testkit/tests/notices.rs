@@ -36,6 +36,7 @@ enum Flaw {
     MixesKinds,
     WritesIntentsWithoutCondition,
     ForgetsOpenPosts,
+    CountsLaterPosts,
     KeepsNoVersion,
     LosesDelays,
     HoldsForEver,
@@ -89,6 +90,7 @@ notices! {
     RepeatsPages: ledger in due::pages_hold_each_due_row_once,
     WritesIntentsWithoutCondition: ledger in intents::one_of_many_first_writes_succeeds,
     ForgetsOpenPosts: ledger in intents::an_open_intent_is_an_unresolved_post,
+    CountsLaterPosts: ledger in intents::a_later_post_is_not_counted,
     KeepsNoVersion: ledger in control::a_control_row_goes_on_by_one_version,
     LosesDelays: queue_with in queue::a_delayed_task_becomes_visible_in_time,
     HoldsForEver: queue_with in queue::a_held_task_is_hidden_until_the_hold_ends,
@@ -164,8 +166,9 @@ impl Intents for Flawed<MemoryLedger> {
         self.0.write_intent(intent, expected).await
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
-        Ok(self.1 != Flaw::ForgetsOpenPosts && self.0.has_unresolved_post(kind).await?)
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
+        let until = if self.1 == Flaw::CountsLaterPosts { Timestamp::MAX } else { until };
+        Ok(self.1 != Flaw::ForgetsOpenPosts && self.0.has_unresolved_post(kind, until).await?)
     }
 }
 

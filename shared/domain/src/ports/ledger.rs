@@ -99,12 +99,14 @@ pub trait Intents: Send + Sync {
         expected: IntentExpected,
     ) -> Result<IntentWritten, PortError>;
 
-    /// Whether a POST for this kind of job may have made a job that nobody has linked yet: an
-    /// open intent, or an entry that is being resubmitted.
+    /// Whether a POST for this kind of job that was intended up to `until` may have made a job
+    /// that nobody has linked yet: an open intent, or an entry that is being resubmitted.
+    ///
+    /// An adapter may take `until` to the end of its second. A row that does not decode counts.
     ///
     /// # Errors
     /// Transient or `Denied`.
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError>;
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError>;
 }
 
 /// What a write of an intent expects to find.

@@ -99,7 +99,8 @@ async fn the_row_is_linked_before_the_intent_is_closed() {
     assert!(run(submit(cut.ports(), &submission(page()))).is_none());
     let key = extract("job-1");
     let error = Some(JobError::new("TIMEOUT", "", true));
-    let failed = ExtractJob { error, ..answer(&key, JobStatus::Failed) };
+    let created_at = Some(rig.now());
+    let failed = ExtractJob { created_at, error, ..answer(&key, JobStatus::Failed) };
     rig.jobs.answer_extract(&key.job_id, Ok(failed));
     let again = extract("job-2");
     rig.jobs.answer_extract(&again.job_id, Ok(answer(&again, JobStatus::Completed)));

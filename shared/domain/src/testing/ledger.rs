@@ -45,12 +45,15 @@ struct EntryRow {
     state: StateName,
     reason: Option<&'static str>,
     due_at: Option<Timestamp>,
+    /// When its unresolved POST was intended.
+    posted_at: Option<Timestamp>,
 }
 
 struct IntentRow {
     json: String,
     state: &'static str,
-    is_open: bool,
+    /// When its unresolved POST was intended.
+    posted_at: Option<Timestamp>,
     kind: Kind,
     run: String,
     position: u64,
@@ -122,7 +125,13 @@ impl EntryRow {
             State::Dead { reason, .. } => Some(reason.as_str()),
             _ => None,
         };
-        Self { json, state: entry.state.name(), reason, due_at: entry.due_at }
+        Self {
+            json,
+            state: entry.state.name(),
+            reason,
+            due_at: entry.due_at,
+            posted_at: entry.state.open_post().map(|post| post.intended_at),
+        }
     }
 }
 
@@ -131,7 +140,7 @@ impl IntentRow {
         Self {
             json,
             state: intent.state.name(),
-            is_open: intent.state.is_open(),
+            posted_at: intent.state.open_post().map(|post| post.intended_at),
             kind: intent.request.kind(),
             run: intent.run.clone(),
             position: intent.position,
@@ -287,7 +296,7 @@ impl Due for MemoryLedger {
         let mut due: Vec<_> = rows
             .intents
             .iter()
-            .filter(|(_, row)| row.is_open)
+            .filter(|(_, row)| row.posted_at.is_some())
             .filter_map(|(id, row)| Some(((row.due_at?, id.clone()), row.json.as_str())))
             .filter(|(place, _)| place.0 <= now && after.as_ref().is_none_or(|at| place > at))
             .collect();
@@ -336,13 +345,12 @@ impl Intents for MemoryLedger {
         Ok(IntentWritten::Done)
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
         let rows = lock(&self.rows);
-        let has_open = rows.intents.values().any(|row| row.is_open && row.kind == kind);
-        let is_resubmitting = |(key, row): (&JobKey, &EntryRow)| {
-            key.kind == kind && row.state == StateName::Resubmitting
-        };
-        Ok(has_open || rows.entries.iter().any(is_resubmitting))
+        let is_in_time = |posted_at: Option<Timestamp>| posted_at.is_some_and(|at| at <= until);
+        let intents = rows.intents.values().map(|row| (row.kind, row.posted_at));
+        let entries = rows.entries.iter().map(|(key, row)| (key.kind, row.posted_at));
+        Ok(intents.chain(entries).any(|(of, posted_at)| of == kind && is_in_time(posted_at)))
     }
 }
 

@@ -36,7 +36,7 @@ async fn store(
     job: &ExtractJob,
     look: Look,
 ) -> Result<Worked, PortError> {
-    if let Some(worked) = unlinked::put_off(ports, &entry).await? {
+    if let Some(worked) = unlinked::put_off(ports, &entry, job.created_at).await? {
         return Ok(worked);
     }
     let entry = match dated(ports, entry, job.created_at).await? {
@@ -143,9 +143,8 @@ async fn failed(
 ) -> Result<Worked, PortError> {
     // `error` may be null even for a failed job; what is not known to be retryable is not.
     let error = job.error.clone().unwrap_or_else(|| JobError::new("UNKNOWN", "", false));
-    let unresolved = error.retryable
-        && entry.link.is_none()
-        && ports.ledger.has_unresolved_post(entry.key.kind).await?;
+    let unresolved =
+        error.retryable && unlinked::may_be_ours(ports, &entry, job.created_at).await?;
     let created_at = job.created_at.or(entry.job_created_at);
     let forgotten = is_forgotten(created_at, ports.clock.now(), ports.limits);
     match judge_failure(&entry, &error, unresolved, forgotten, ports.limits) {

@@ -54,7 +54,7 @@ pub(super) async fn work(ports: Ports<'_>, entry: Entry, look: Look) -> Result<W
             return wait_longer(ports, entry, PutOff::Settling).await;
         }
     }
-    if let Some(worked) = unlinked::put_off(ports, &entry).await? {
+    if let Some(worked) = unlinked::put_off(ports, &entry, answer.created_at).await? {
         return Ok(worked);
     }
     let entry = match dated(ports, entry, answer.created_at).await? {

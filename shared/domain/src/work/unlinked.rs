@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::limits::Limits;
 use crate::ports::PortError;
 use crate::steps::Ports;
-use crate::time::{after, between};
+use crate::time::{Timestamp, after, between};
 
 /// How long a row may wait: until a lost answer can be looked for, and once more the margin of the
 /// job lists, in which the sweep comes by and looks.
@@ -18,15 +18,33 @@ const fn longest_wait(limits: &Limits) -> Duration {
     limits.recovery().saturating_add(limits.adoption_margin)
 }
 
+/// Whether a POST whose answer is not known yet may have made the row's job, which has no link.
+///
+/// A POST that was intended after the job was created has not: an account that is always
+/// submitting does not keep other people's jobs waiting.
+pub(super) async fn may_be_ours(
+    ports: Ports<'_>,
+    entry: &Entry,
+    created_at: Option<Timestamp>,
+) -> Result<bool, PortError> {
+    if entry.link.is_some() {
+        return Ok(false);
+    }
+    let created_at = created_at.or(entry.job_created_at).unwrap_or(entry.first_seen);
+    let until = after(created_at, ports.limits.clock_slack());
+    ports.ledger.has_unresolved_post(entry.key.kind, until).await
+}
+
 /// Puts a row off before its result is stored while a POST of ours may have made its job; `None`
 /// when nothing is to be waited for.
-pub(super) async fn put_off(ports: Ports<'_>, entry: &Entry) -> Result<Option<Worked>, PortError> {
+pub(super) async fn put_off(
+    ports: Ports<'_>,
+    entry: &Entry,
+    created_at: Option<Timestamp>,
+) -> Result<Option<Worked>, PortError> {
     let now = ports.clock.now();
     let until = after(entry.first_seen, longest_wait(ports.limits));
-    if entry.link.is_some()
-        || until <= now
-        || !ports.ledger.has_unresolved_post(entry.key.kind).await?
-    {
+    if until <= now || !may_be_ours(ports, entry, created_at).await? {
         // If the link was written since the row was read, the next conditional write tells.
         return Ok(None);
     }

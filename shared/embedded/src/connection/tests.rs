@@ -175,7 +175,7 @@ async fn the_fixture_of_version_1_is_read() {
     let next = row.swept(now, &domain::limits::Limits::default());
     let written = Entries::write(&store, &next, Expected::As(row.seen())).await.unwrap();
     assert_eq!(written, domain::ports::Written::Done);
-    assert!(store.has_unresolved_post(domain::job::Kind::Batch).await.unwrap());
+    assert!(store.has_unresolved_post(domain::job::Kind::Batch, now).await.unwrap());
     assert_eq!(store.list_intents(Some("run"), None, 10).await.unwrap().items.len(), 1);
     let held = store.receive(10, Duration::from_secs(1)).await.unwrap();
     assert_eq!(held.len(), 1);

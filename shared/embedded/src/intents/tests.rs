@@ -4,7 +4,6 @@ use domain::job::{JobError, JobId};
 use domain::limits::Limits;
 use domain::ports::{Due, Entries, Expected, Inspection};
 use domain::post::Post;
-use domain::time::Timestamp;
 
 use super::*;
 use crate::limits::ROW_BYTES_MAX;
@@ -82,25 +81,49 @@ async fn open_posts_are_seen_by_kind() {
     let TestStore { store, directory: _directory, .. } = test_store();
     let open = intent("run", 0, crawl(URL));
     store.write_intent(&open, IntentExpected::Absent(start())).await.unwrap();
-    assert!(store.has_unresolved_post(Kind::Crawl).await.unwrap());
-    assert!(!store.has_unresolved_post(Kind::Extract).await.unwrap());
+    assert!(store.has_unresolved_post(Kind::Crawl, start()).await.unwrap());
+    assert!(!store.has_unresolved_post(Kind::Extract, start()).await.unwrap());
     let refused = IntentState::Refused { error: JobError::new("NO", "no", false) };
     let closed = open.moved(refused, start(), &Limits::default());
     store.write_intent(&closed, IntentExpected::Version(1)).await.unwrap();
-    assert!(!store.has_unresolved_post(Kind::Crawl).await.unwrap());
+    assert!(!store.has_unresolved_post(Kind::Crawl, start()).await.unwrap());
 
     let row = entry("a");
     Entries::write(&store, &row, Expected::Absent(start())).await.unwrap();
-    assert!(!store.has_unresolved_post(Kind::Extract).await.unwrap());
+    assert!(!store.has_unresolved_post(Kind::Extract, start()).await.unwrap());
     let post = Post::first("token".to_owned(), start(), &Limits::default());
     let paying = row.resubmitting(post, start(), start());
     Entries::write(&store, &paying, Expected::As(row.seen())).await.unwrap();
-    assert!(store.has_unresolved_post(Kind::Extract).await.unwrap());
-    assert!(!store.has_unresolved_post(Kind::Batch).await.unwrap());
+    assert!(store.has_unresolved_post(Kind::Extract, start()).await.unwrap());
+    assert!(!store.has_unresolved_post(Kind::Batch, start()).await.unwrap());
     let back = paying.back_to_received(start(), start(), &Limits::default());
     assert_eq!(back.history.last().unwrap().cause, Cause::Work);
     Entries::write(&store, &back, Expected::As(paying.seen())).await.unwrap();
-    assert!(!store.has_unresolved_post(Kind::Extract).await.unwrap());
+    assert!(!store.has_unresolved_post(Kind::Extract, start()).await.unwrap());
+}
+
+/// The few rows in question are found by their state, and a damaged one holds nobody's job back
+/// from its owner.
+#[tokio::test]
+async fn open_posts_are_found_by_an_index_and_counted_when_damaged() {
+    let TestStore { store, directory: _directory, .. } = test_store();
+    let open = intent("run", 0, crawl(URL));
+    store.write_intent(&open, IntentExpected::Absent(start())).await.unwrap();
+    let early = domain::time::before(start(), std::time::Duration::from_secs(1));
+    assert!(!store.has_unresolved_post(Kind::Crawl, early).await.unwrap());
+    assert!(store.has_unresolved_post(Kind::Crawl, Timestamp::MAX).await.unwrap());
+    for json in ["[", "{}", r#"{"state":{"name":"open"}}"#] {
+        stranger(&store).execute("UPDATE intents SET json = ?1", [json]).unwrap();
+        assert!(store.has_unresolved_post(Kind::Crawl, early).await.unwrap(), "{json}");
+    }
+    let connection = stranger(&store);
+    let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {UNRESOLVED}")).unwrap();
+    let steps = plan.query_map(params![2, RESUBMITTING, ""], |row| row.get::<_, String>(3));
+    let steps: Vec<_> = steps.unwrap().map(Result::unwrap).collect();
+    for (table, index) in [("intents", "intents_by_state"), ("entries", "entries_by_state")] {
+        let wanted = format!("SEARCH {table} USING INDEX {index} (state=? AND kind=?)");
+        assert!(steps.contains(&wanted), "{steps:?}");
+    }
 }
 
 #[tokio::test]

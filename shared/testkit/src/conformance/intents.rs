@@ -125,22 +125,22 @@ pub async fn an_expired_intent_counts_as_absent(subject: &LedgerSubject) {
 pub async fn an_open_intent_is_an_unresolved_post(subject: &LedgerSubject) {
     let ledger = &subject.ledger;
     for kind in Kind::ALL {
-        assert!(!ledger.has_unresolved_post(kind).await.unwrap(), "{kind}");
+        assert!(!ledger.has_unresolved_post(kind, start()).await.unwrap(), "{kind}");
     }
     for row in one_per_state().into_iter().filter(|row| !row.state.is_open()) {
         put_intent(&**ledger, &row).await;
     }
-    assert!(!ledger.has_unresolved_post(Kind::Extract).await.unwrap());
+    assert!(!ledger.has_unresolved_post(Kind::Extract, start()).await.unwrap());
     let request = JobRequest::crawl("https://e.com/", FetchOptions::default(), 1, 1).unwrap();
     let row = intent("r", 0, request);
     put_intent(&**ledger, &row).await;
     for kind in Kind::ALL {
         let expected = kind == Kind::Crawl;
-        assert_eq!(ledger.has_unresolved_post(kind).await.unwrap(), expected, "{kind}");
+        assert_eq!(ledger.has_unresolved_post(kind, start()).await.unwrap(), expected, "{kind}");
     }
     let written = ledger.write_intent(&accepted(&row), IntentExpected::Version(1)).await.unwrap();
     assert_eq!(written, IntentWritten::Done);
-    assert!(!ledger.has_unresolved_post(Kind::Crawl).await.unwrap());
+    assert!(!ledger.has_unresolved_post(Kind::Crawl, start()).await.unwrap());
 }
 
 /// A POST is unresolved while a row is being resubmitted, for its kind alone.
@@ -151,12 +151,26 @@ pub async fn a_resubmission_is_an_unresolved_post(subject: &LedgerSubject) {
     put(&**ledger, &row).await;
     for kind in Kind::ALL {
         let expected = kind == Kind::Batch;
-        assert_eq!(ledger.has_unresolved_post(kind).await.unwrap(), expected, "{kind}");
+        assert_eq!(ledger.has_unresolved_post(kind, start()).await.unwrap(), expected, "{kind}");
     }
     let settled = dead(&row, DeadReason::Ambiguous);
     let written = ledger.write(&settled, Expected::As(row.seen())).await.unwrap();
     assert_eq!(written, Written::Done);
-    assert!(!ledger.has_unresolved_post(Kind::Batch).await.unwrap());
+    assert!(!ledger.has_unresolved_post(Kind::Batch, start()).await.unwrap());
+}
+
+/// A POST that was intended after the instant in question is of no account.
+pub async fn a_later_post_is_not_counted(subject: &LedgerSubject) {
+    let ledger = &subject.ledger;
+    let early = domain::time::before(start(), std::time::Duration::from_secs(1));
+    put_intent(&**ledger, &plain_intent("r", 0)).await;
+    put(&**ledger, &resubmitting(&open(key_of(Kind::Batch, "a"), 5))).await;
+    for kind in [Kind::Extract, Kind::Batch] {
+        for (until, expected) in [(early, false), (start(), true), (later(1), true)] {
+            let found = ledger.has_unresolved_post(kind, until).await.unwrap();
+            assert_eq!(found, expected, "{kind} until {until}");
+        }
+    }
 }
 
 /// DQ-11: the largest intent is kept; one byte more is refused, and changes nothing.

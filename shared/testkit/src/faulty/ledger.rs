@@ -78,9 +78,9 @@ impl Intents for FaultyLedger {
             .await
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
         self.surroundings
-            .around_port("ledger.has_unresolved_post", self.inner.has_unresolved_post(kind))
+            .around_port("ledger.has_unresolved_post", self.inner.has_unresolved_post(kind, until))
             .await
     }
 }

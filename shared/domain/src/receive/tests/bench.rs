@@ -202,8 +202,8 @@ impl Intents for Gated<MemoryLedger> {
         self.gate.pass("ledger", "write_intent", self.inner.write_intent(intent, expected)).await
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
-        self.inner.has_unresolved_post(kind).await
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
+        self.inner.has_unresolved_post(kind, until).await
     }
 }
 

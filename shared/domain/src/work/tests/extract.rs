@@ -279,7 +279,8 @@ async fn an_unlinked_failure_waits_for_an_unresolved_post() {
     let rig = Rig::new();
     let key = extract("a");
     rig.announce(&key).await;
-    rig.jobs.answer_extract(&key.job_id, Ok(failed(&key, true)));
+    let created_at = Some(rig.now());
+    rig.jobs.answer_extract(&key.job_id, Ok(ExtractJob { created_at, ..failed(&key, true) }));
     // An intent that nobody can ever resolve: far from due.
     let mut intent = open_intent(&rig);
     intent.due_at = Some(after(rig.now(), 1_000 * HOUR));
@@ -310,7 +311,8 @@ async fn a_job_whose_post_was_unanswered_is_resubmitted_only_after_it_was_found(
     let asked = super::rig::submission(super::rig::page());
     let submitted = crate::submit::submit(rig.ports(), &asked).await.unwrap();
     assert!(matches!(submitted, Submitted::Unanswered { .. }));
-    rig.jobs.answer_extract(&key.job_id, Ok(failed(&key, true)));
+    let created_at = Some(rig.now());
+    rig.jobs.answer_extract(&key.job_id, Ok(ExtractJob { created_at, ..failed(&key, true) }));
     let replacement = extract("job-1");
     let done = answer(&replacement, JobStatus::Completed);
     rig.jobs.answer_extract(&replacement.job_id, Ok(done));

@@ -171,8 +171,8 @@ impl Intents for Faulty<'_> {
         self.at("write_intent", call, down("write_intent")).await
     }
 
-    async fn has_unresolved_post(&self, kind: Kind) -> Result<bool, PortError> {
-        let call = self.rig.ledger.has_unresolved_post(kind);
+    async fn has_unresolved_post(&self, kind: Kind, until: Timestamp) -> Result<bool, PortError> {
+        let call = self.rig.ledger.has_unresolved_post(kind, until);
         self.at("has_unresolved_post", call, down("has_unresolved_post")).await
     }
 }

@@ -6,12 +6,14 @@ use super::parents::whole;
 use super::rig::{MINUTE, Rig, answer, batch, extract, id, items, link_of, page, stored_object};
 use crate::adopt::claim;
 use crate::entry::Cause;
-use crate::intent::Intent;
+use crate::intent::{Intent, IntentState};
 use crate::job::{JobKey, JobStatus};
+use crate::limits::Limits;
+use crate::ports::{ExtractJob, ParentPage};
 use crate::request::{FetchOptions, JobRequest};
 use crate::submit::{Submitted, submit};
 use crate::testing::ScriptedSubmit;
-use crate::time::{after, between};
+use crate::time::{Timestamp, after, before, between};
 use crate::work::{PutOff, Worked};
 
 fn longest_wait(rig: &Rig) -> Duration {
@@ -24,8 +26,15 @@ fn two_pages() -> JobRequest {
 }
 
 fn finished(rig: &Rig, key: &JobKey) {
-    rig.jobs.answer_extract(&key.job_id, Ok(answer(key, JobStatus::Completed)));
-    rig.jobs.answer_parent(key, Ok(whole(key, JobStatus::Completed, items(0..2))));
+    finished_since(rig, key, rig.now());
+}
+
+fn finished_since(rig: &Rig, key: &JobKey, created_at: Timestamp) {
+    let created_at = Some(created_at);
+    let single = ExtractJob { created_at, ..answer(key, JobStatus::Completed) };
+    let parent = ParentPage { created_at, ..whole(key, JobStatus::Completed, items(0..2)) };
+    rig.jobs.answer_extract(&key.job_id, Ok(single));
+    rig.jobs.answer_parent(key, Ok(parent));
 }
 
 /// A finished job that is announced while a POST of ours is under way.
@@ -79,6 +88,52 @@ async fn an_old_row_without_a_link_is_stored_at_once() {
     let rig = announced_early(&key).await;
     rig.clock.advance_to(after(rig.now(), longest_wait(&rig)));
     assert!(matches!(rig.work(&key).await, Worked::Stored { .. }));
+}
+
+/// A POST that was intended after the job was created has not made it, though the clocks are as
+/// far apart as they may be: an account that is always submitting keeps no other job waiting.
+#[tokio::test]
+async fn a_job_that_is_older_than_every_open_post_is_nobodys() {
+    let slack = Limits::default().clock_slack();
+    for key in [extract("x"), batch("x")] {
+        for (age, waits) in [(slack, true), (slack + Duration::from_secs(1), false)] {
+            let rig = announced_early(&key).await;
+            rig.jobs.clear_answers(&key);
+            finished_since(&rig, &key, before(rig.now(), age));
+            let worked = rig.work(&key).await;
+            assert_eq!(matches!(worked, Worked::PutOff { .. }), waits, "{age:?}: {worked:?}");
+        }
+    }
+}
+
+/// As long as there is always an open POST, each of them resolved in its time, a failed job of
+/// somebody else still comes to its end.
+#[tokio::test]
+async fn a_foreign_failure_on_a_busy_account_is_dead_as_unlinked() {
+    for (age, looks) in [(MINUTE, 3), (MINUTE * 10, 1)] {
+        let rig = Rig::new();
+        let key = extract("foreign");
+        rig.announce(&key).await;
+        let created_at = Some(before(rig.now(), age));
+        let failed = ExtractJob { created_at, ..answer(&key, JobStatus::Failed) };
+        rig.jobs.answer_extract(&key.job_id, Ok(failed));
+        let mut position = 0;
+        let mut looked = 0;
+        while !rig.entry(&key).state.is_terminal() {
+            let mut asked = super::rig::submission(page());
+            asked.position = position;
+            let mut intent = Intent::open(&asked, "t".into(), rig.now(), &rig.limits);
+            rig.ledger.place_intent(&intent);
+            rig.work_when_due(&key).await;
+            looked += 1;
+            position += 1;
+            intent = intent.moved(IntentState::Ambiguous, rig.now(), &rig.limits);
+            rig.ledger.place_intent(&intent);
+            rig.clock.advance(MINUTE);
+        }
+        assert_eq!(rig.stands(&key), "dead unlinked_failure");
+        assert!(looked <= looks, "{looked} looks");
+    }
 }
 
 /// The POST's answer is lost: what the job list gives later still reaches the object.
