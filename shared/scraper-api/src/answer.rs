@@ -10,12 +10,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use crate::config::ApiKey;
 use crate::status;
 
 /// An answer that was read to its end: a 2xx one, or one that the call expects.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) text: String,
+    /// The key that the call was made with, to be blotted out of what the platform says.
+    pub(crate) key: ApiKey,
 }
 
 impl Answer {

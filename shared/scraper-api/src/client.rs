@@ -101,7 +101,7 @@ impl ScraperApi {
                 let error = ApiError::new(ApiErrorKind::Unreadable, "the answer is not UTF-8");
                 Failure::possible(ApiError { status: Some(status), ..error })
             })?;
-            return Ok(Answer { status, text });
+            return Ok(Answer { status, text, key: key.clone() });
         }
         let error = self.error_of(response, &key, deadline).await;
         Err(Failure { error, effect: status::effect_of(status) })

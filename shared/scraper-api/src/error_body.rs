@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::answer::Maybe;
+use crate::config::ApiKey;
 
 /// Longest code kept, in characters.
 const CODE_CHARS_MAX: usize = 64;
@@ -107,8 +108,10 @@ fn detail_message(detail: Option<Box<RawValue>>) -> Option<String> {
 }
 
 /// A job's error with both texts on one line.
-pub(crate) fn job_error(code: &str, message: &str, retryable: bool) -> JobError {
-    JobError::new(&clean(code, CODE_CHARS_MAX), &clean(message, MESSAGE_CHARS_MAX), retryable)
+pub(crate) fn job_error(key: &ApiKey, code: &str, message: &str, retryable: bool) -> JobError {
+    // The key goes before the text is cut, so that no part of it is left at the cut.
+    let kept = |text: &str, chars_max| clean(&key.blot(text), chars_max);
+    JobError::new(&kept(code, CODE_CHARS_MAX), &kept(message, MESSAGE_CHARS_MAX), retryable)
 }
 
 /// The text on one line, cut between characters.

@@ -169,6 +169,7 @@ fn parse_extract(answer: Answer, job_id: &JobId) -> Result<ExtractJob, ApiError>
     let has_data = fields.data.is_some_and(has_data);
     let error = fields.error.0.map(|error| {
         job_error(
+            &answer.key,
             error.code.as_deref().unwrap_or_default(),
             error.message.as_deref().unwrap_or_default(),
             error.retryable.0.unwrap_or(false),

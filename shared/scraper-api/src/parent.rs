@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Fields, Maybe, parse_object};
 use crate::client::Call;
+use crate::config::ApiKey;
 use crate::error_body::job_error;
 
 /// The code of an item's error that has a message only.
@@ -89,24 +90,24 @@ fn parse_items(
     // An item without its key cannot be told from its neighbours. Leaving it out would make the
     // job look incomplete for ever, so the page is refused.
     let item = |(position, raw): (usize, &&RawValue)| {
-        parse_item(raw, names).ok_or_else(|| {
+        parse_item(&answer.key, raw, names).ok_or_else(|| {
             answer.unreadable(&format!("entry {position} of the answer's `results` has no key"))
         })
     };
     results.iter().enumerate().map(item).collect::<Result<_, _>>().map(Some)
 }
 
-fn parse_item(raw: &RawValue, names: &Names) -> Option<Item> {
+fn parse_item(key: &ApiKey, raw: &RawValue, names: &Names) -> Option<Item> {
     let fields: ItemFields = parse_object(raw)?;
-    let key = (names.item_key)(&fields)?;
+    let item_key = (names.item_key)(&fields)?;
     let code = fields.error_code.as_deref().filter(|code| !code.is_empty());
     let message = fields.error_message.as_deref().filter(|message| !message.is_empty());
     let error = (code.is_some() || message.is_some()).then(|| {
         let code = code.unwrap_or(NO_CODE);
-        job_error(code, message.unwrap_or_default(), item_code_is_retryable(code))
+        job_error(key, code, message.unwrap_or_default(), item_code_is_retryable(code))
     });
     Some(Item {
-        key,
+        key: item_key,
         url: fields.url.0.unwrap_or_default(),
         status: fields.status.0.unwrap_or_default(),
         error,

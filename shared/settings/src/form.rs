@@ -127,16 +127,26 @@ impl Raw {
         }
     }
 
-    /// The value as a person may see it, cut.
-    pub(crate) fn show(&self) -> String {
-        const SHOWN_CHARS_MAX: usize = 120;
-        let text = match self {
+    /// The whole value as text.
+    fn whole(&self) -> String {
+        match self {
             Self::Text(text) | Self::Toml(toml::Value::String(text)) => text.clone(),
             Self::Toml(toml::Value::Array(items)) if items.iter().all(toml::Value::is_str) => {
                 items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(",")
             }
             Self::Toml(value) => value.to_string(),
-        };
+        }
+    }
+
+    /// Whether the value, which was refused, may hold a password or a key, as a URL can.
+    pub(crate) fn may_be_private(&self) -> bool {
+        self.whole().contains(['@', '?'])
+    }
+
+    /// The value as a person may see it, cut.
+    pub(crate) fn show(&self) -> String {
+        const SHOWN_CHARS_MAX: usize = 120;
+        let text = self.whole();
         let is_long = text.chars().nth(SHOWN_CHARS_MAX).is_some();
         let mut shown: String = text
             .chars()

@@ -150,8 +150,7 @@ impl Reader {
         let shown = if setting.is_secret() { "[redacted]".to_owned() } else { raw.show() };
         let parsed = parse(setting.form, &raw);
         if parsed.is_none() {
-            // A URL that was refused may hold a password or a key.
-            let is_private = setting.is_secret() || shown.contains(['@', '?']);
+            let is_private = setting.is_secret() || raw.may_be_private();
             let got = match shown.trim() {
                 _ if is_private => String::new(),
                 "" => ", and it is empty".to_owned(),

@@ -247,6 +247,7 @@ fn secrets_are_never_shown() {
         problems(&[], &[], &format!("api_key = {WORD}")),
         problems(&[], &[("GLEANER_WEBHOOK_SECRET", &format!("[{WORD}"))], ""),
         problems(&[("api_url", &format!("https://user:{WORD}@example.org"))], &[], ""),
+        problems(&[("api_url", &format!("https://user:{WORD}{}@e.org", "x".repeat(120)))], &[], ""),
         problems(&[("api_url", &format!("https://example.org/?key={WORD}&x"))], &[], ""),
     ];
     for told in wrong {

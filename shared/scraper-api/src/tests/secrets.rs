@@ -179,3 +179,19 @@ async fn connection_trouble_is_told_without_the_key() {
     assert_clean(&shown(&error));
     assert!(!error.message.contains(&base_url), "{error}");
 }
+
+/// OB-01: what the platform says of a job is kept in the ledger and shown; the key is not in it,
+/// not even where the text is cut.
+#[tokio::test]
+async fn a_jobs_own_error_shows_no_key() {
+    let said = format!("{}{MARKER_KEY}", "x".repeat(295));
+    let failed = format!(
+        r#"{{"job_id":"job-1","status":"failed","error":{{"code":"E {MARKER_KEY}","message":"{said}","retryable":true}}}}"#
+    );
+    let server = Loopback::json(200, &failed).await;
+    let id = JobId::parse("job-1").unwrap();
+    let job = server.api().extract(&id, WITHIN).await.unwrap();
+    let error = job.error.unwrap();
+    let shown = format!("{} {}", error.code, error.message);
+    assert!(shown.contains("E [redacted]") && !shown.contains(&MARKER_KEY[..3]), "{shown}");
+}
