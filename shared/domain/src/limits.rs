@@ -22,6 +22,9 @@ pub const LIST_PAGES_MAX: u32 = 10_000;
 pub const RESULT_PAGES_MAX: u32 = 10_000;
 /// Most URLs in one batch. Source: docs/contract.md, "Batch".
 pub const BATCH_URLS_MAX: usize = 1_000;
+/// Most bytes of a batch's URLs as JSON: an intent holds them all, and a row of the ledger has at
+/// most 400 kB.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Most pages in one crawl. Source: docs/contract.md, "Crawl".
 pub const CRAWL_PAGES_MAX: u32 = 10_000;
 /// Deepest crawl. Source: docs/contract.md, "Crawl".

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::job::Kind;
-use crate::limits::{BATCH_URLS_MAX, CRAWL_DEPTH_MAX, CRAWL_PAGES_MAX, URL_BYTES_MAX};
+use crate::limits::{
+    BATCH_BYTES_MAX, BATCH_URLS_MAX, CRAWL_DEPTH_MAX, CRAWL_PAGES_MAX, URL_BYTES_MAX,
+};
 
 /// The options that extract, batch and crawl share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +95,15 @@ pub enum RequestError {
         /// How many there are.
         urls: usize,
     },
+    /// The batch's URLs are too long together.
+    #[error(
+        "the URLs of one batch have at most {BATCH_BYTES_MAX} bytes together, not {bytes}; make \
+         several batches"
+    )]
+    BatchBytes {
+        /// Their length, as [`batch_bytes`] counts.
+        bytes: usize,
+    },
     /// The crawl's depth is out of range.
     #[error("a crawl's depth is 1 to {CRAWL_DEPTH_MAX}, not {depth}")]
     Depth {
@@ -119,7 +130,8 @@ impl JobRequest {
     /// A request for several URLs in one job.
     ///
     /// # Errors
-    /// When there are none or too many, or one of them is not usable.
+    /// When there are none or too many, when they are too long together, or when one of them is
+    /// not usable.
     pub fn batch<'a>(
         urls: impl IntoIterator<Item = &'a str>,
         options: FetchOptions,
@@ -127,6 +139,10 @@ impl JobRequest {
         let urls = urls.into_iter().map(checked_url).collect::<Result<Vec<_>, _>>()?;
         if urls.is_empty() || urls.len() > BATCH_URLS_MAX {
             return Err(RequestError::BatchSize { urls: urls.len() });
+        }
+        let bytes = urls.iter().map(|url| batch_bytes(url)).fold(0, usize::saturating_add);
+        if bytes > BATCH_BYTES_MAX {
+            return Err(RequestError::BatchBytes { bytes });
         }
         Ok(Self::Batch { urls, options })
     }
@@ -192,6 +208,11 @@ impl JobRequest {
     }
 }
 
+/// What a URL takes of [`BATCH_BYTES_MAX`]: its length as a JSON string, and a comma.
+pub fn batch_bytes(url: &str) -> usize {
+    serde_json::to_string(url).map_or(usize::MAX, |json| json.len().saturating_add(1))
+}
+
 fn checked_url(text: &str) -> Result<String, RequestError> {
     let text = text.trim();
     if text.len() > URL_BYTES_MAX {
@@ -244,6 +265,43 @@ mod tests {
         assert_eq!(crawl(1, 0), Err(RequestError::Limit { limit: 0 }));
         assert_eq!(crawl(1, 10_001), Err(RequestError::Limit { limit: 10_001 }));
         assert!(crawl(10, 10_000).is_ok());
+    }
+
+    /// A batch that is accepted fits the ledger's row with its longest names, whatever its URLs
+    /// are made of.
+    #[test]
+    fn a_batch_that_is_accepted_fits_its_row() {
+        let batch = |filling: &str, count| {
+            let urls: Vec<_> = (10_000..10_000 + count)
+                .map(|number| format!("https://example.com/?{filling}{number}"))
+                .collect();
+            JobRequest::batch(urls.iter().map(String::as_str), FetchOptions::default())
+        };
+        for filling in ["a".repeat(232), "\"".repeat(116), "\u{1}".repeat(38), "\u{e9}".repeat(116)]
+        {
+            let request = batch(&filling, 1_000).unwrap();
+            let submission = crate::intent::Submission {
+                run: "\u{1}".repeat(crate::limits::REF_BYTES_MAX),
+                position: u64::MAX,
+                request,
+                reference: Some("\u{1}".repeat(crate::limits::REF_BYTES_MAX)),
+            };
+            let limits = crate::limits::Limits::default();
+            let now = crate::time::Timestamp::MAX;
+            let intent = crate::intent::Intent::open(&submission, "t".repeat(64), now, &limits);
+            let bytes = serde_json::to_string(&intent).unwrap().len();
+            assert!((250_000..300_000).contains(&bytes), "{bytes}");
+        }
+        let long = "a".repeat(450);
+        let error = batch(&long, 1_000).unwrap_err();
+        assert_eq!(error, RequestError::BatchBytes { bytes: 479_000 });
+        assert_eq!(
+            error.to_string(),
+            "the URLs of one batch have at most 262144 bytes together, not 479000; make several \
+             batches"
+        );
+        assert!(batch(&long, 547).is_ok());
+        assert_eq!(batch(&long, 548), Err(RequestError::BatchBytes { bytes: 548 * 479 }));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::intent::Submission;
-use domain::limits::BATCH_URLS_MAX;
-use domain::request::{FetchOptions, JobRequest, RequestError};
+use domain::limits::{BATCH_BYTES_MAX, BATCH_URLS_MAX};
+use domain::request::{FetchOptions, JobRequest, RequestError, batch_bytes};
 use sha2::{Digest as _, Sha256};
 
 use crate::input::Line;
@@ -14,7 +14,7 @@ use crate::input::Line;
 pub(super) enum Shape {
     /// One extract job per URL.
     Extract,
-    /// Batches of up to a thousand URLs.
+    /// Batches of as many URLs as one may hold.
     Batch,
     /// One crawl per URL.
     Crawl {
@@ -126,7 +126,24 @@ fn requests(
             .map(|request| (request, None))
             .map_err(PlanError::Request)
     };
-    lines.chunks(BATCH_URLS_MAX).map(batch).collect()
+    batches(lines).into_iter().map(batch).collect()
+}
+
+/// The list cut into batches, each with as many URLs as fit.
+fn batches(lines: &[Line]) -> Vec<&[Line]> {
+    let mut batches = Vec::new();
+    let (mut begin, mut bytes) = (0, 0_usize);
+    for (at, line) in lines.iter().enumerate() {
+        let more = batch_bytes(&line.url);
+        let is_full = at - begin >= BATCH_URLS_MAX || bytes.saturating_add(more) > BATCH_BYTES_MAX;
+        if is_full && at > begin {
+            batches.extend(lines.get(begin..at));
+            (begin, bytes) = (at, 0);
+        }
+        bytes = bytes.saturating_add(more);
+    }
+    batches.extend(lines.get(begin..).filter(|rest| !rest.is_empty()));
+    batches
 }
 
 /// A name made of 64 bits of a hash, enough to keep a person's runs apart.
@@ -188,6 +205,31 @@ mod tests {
             plan.submissions.iter().map(|submission| submission.request.tokens_max()).collect();
         assert_eq!(sizes, [1_000, 1_000, 1]);
         assert_eq!(plan.submissions[2].position, 2);
+    }
+
+    #[test]
+    fn batches_of_long_urls_hold_fewer() {
+        let long = |number| Line {
+            url: format!("https://example.com/{}{number}", "a".repeat(450)),
+            reference: None,
+        };
+        let mut mixed: Vec<_> = (10_000..11_000).map(long).collect();
+        mixed.extend(lines(2_000));
+        let plan = with(&mixed, Shape::Batch, &FetchOptions::default()).unwrap();
+        let sizes: Vec<_> =
+            plan.submissions.iter().map(|submission| submission.request.tokens_max()).collect();
+        assert_eq!(sizes, [548, 1_000, 1_000, 452]);
+        let urls = plan.submissions.iter().flat_map(|submission| match &submission.request {
+            JobRequest::Batch { urls, .. } => urls.clone(),
+            other => panic!("{other:?}"),
+        });
+        assert!(urls.eq(mixed.iter().map(|line| line.url.clone())), "all of them, in order");
+        // One that no batch may hold is named as such, and not lost in an endless cut.
+        let mut endless = lines(1);
+        endless.insert(0, Line { url: "a".repeat(BATCH_BYTES_MAX), reference: None });
+        let error = with(&endless, Shape::Batch, &FetchOptions::default()).unwrap_err();
+        let bytes = BATCH_BYTES_MAX;
+        assert_eq!(error, PlanError::Request(RequestError::UrlTooLong { bytes }));
     }
 
     #[test]
