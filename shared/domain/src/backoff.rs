@@ -41,7 +41,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_hours(1);
 
-    /// WK-05, CL-06: seconds and dates, clamped; nonsense is no value.
+    /// WK-05, WK-12, CL-06: seconds and dates, clamped; nonsense is no value.
     #[test]
     fn retry_after_is_read_and_clamped() {
         let now = "2026-11-30T00:00:00Z".parse().unwrap();
@@ -52,6 +52,7 @@ mod tests {
         assert_eq!(read("50000"), Some(3_600));
         assert_eq!(read("99999999999999999999999"), Some(3_600));
         assert_eq!(read("Mon, 30 Nov 2026 00:01:00 GMT"), Some(60));
+        assert_eq!(read("Monday, 30-Nov-26 00:01:00 GMT"), Some(60));
         assert_eq!(read("Mon, 30 Nov 2026 05:00:00 GMT"), Some(3_600));
         assert_eq!(read("Sun, 29 Nov 2026 00:00:00 GMT"), Some(0));
         for nonsense in ["", "-1", "1.5", "1e3", "soon", "50 000", "NaN", "+5"] {

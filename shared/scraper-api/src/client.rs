@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use domain::backoff::parse_retry_after;
 use domain::ports::{ApiError, ApiErrorKind, Clock, SubmitError};
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Method, Request, Response, Url, redirect};
@@ -14,7 +15,6 @@ use crate::answer::Answer;
 use crate::body::{self, Cut};
 use crate::config::{ApiKey, BuildError, Config};
 use crate::error_body;
-use crate::retry_after::parse_retry_after;
 use crate::status::{self, Effect};
 
 const USER_AGENT: &str = concat!("gleaner/", env!("CARGO_PKG_VERSION"));

@@ -20,7 +20,6 @@ mod lists;
 mod pace;
 mod parent;
 mod redacted;
-mod retry_after;
 mod status;
 mod submission;
 mod webhooks;
@@ -38,7 +37,6 @@ pub use config::{ApiKey, ApiKeyError, BuildError, Config};
 pub use extract::ExtractedPage;
 pub use pace::{Answered, Pace, PaceSettings, Paced, Turn};
 pub use redacted::Redacted;
-pub use retry_after::parse_retry_after;
 pub use webhooks::{
     CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,
     WebhookId, WebhookPage,

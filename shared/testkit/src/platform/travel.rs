@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use domain::backoff::parse_retry_after;
 use domain::ports::{ApiError, ApiErrorKind, Clock, SubmitError};
-use domain::time::{Timestamp, between};
 use serde_json::Value;
 use simulator::{Answer, Transport};
 
@@ -54,7 +54,10 @@ pub(super) async fn arrive(
         clock.sleep(takes.min(within)).await;
     }
     let is_late = takes >= within;
-    let retry_after = answer.retry_after.as_deref().and_then(|text| wait(text, clock.now()));
+    let retry_after = answer
+        .retry_after
+        .as_deref()
+        .and_then(|text| parse_retry_after(text, clock.now(), RETRY_AFTER_MAX));
     match answer.transport {
         // The head came before the slow body.
         Transport::Slow if is_late => {
@@ -129,15 +132,4 @@ const fn may_have_effect(status: u16) -> bool {
         300..=499 | 503 => false,
         _ => true,
     }
-}
-
-/// Reads a `Retry-After`: whole seconds or an HTTP date.
-fn wait(text: &str, now: Timestamp) -> Option<Duration> {
-    let wait = if let Ok(seconds) = text.parse() {
-        Duration::from_secs(seconds)
-    } else {
-        let date = httpdate::parse_http_date(text).ok()?;
-        between(now, Timestamp::try_from(date).ok()?)
-    };
-    Some(wait.min(RETRY_AFTER_MAX))
 }
