@@ -266,7 +266,8 @@ fn limits(options: &DemoOptions) -> Limits {
         },
         missing_pause: pace(0.5),
         settle_grace: pace(longest_job),
-        max_age: pace(longest_job + 20.0),
+        // Bad weather pauses the whole account again and again, so that large demos take long.
+        max_age: pace(longest_job + 20.0 + f64::from(options.jobs) / 15.0),
         backoff_base: pace(0.2),
         backoff_cap: pace(2.0),
         retry_after_clamp: pace(5.0),
