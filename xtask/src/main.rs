@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask tidy`.
 
+mod bench;
 mod command;
 mod python;
 mod tidy;
@@ -17,6 +18,7 @@ usage: cargo xtask COMMAND
   check   format, lints, docs, tidy, and licences where cargo-deny is installed
   test    all tests: Rust, then the official client and DuckDB in a Python environment
           --no-python leaves the latter out
+  bench   the figures of docs/performance.md, in the release profile; `bench help` names them
   tidy    the house rules that no lint knows
   docs    rewrites the generated pages";
 
@@ -37,6 +39,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
     match command {
         "check" => check(),
         "test" => test(rest),
+        "bench" => bench::measure(rest),
         "tidy" => tidy::run(),
         "docs" => docs(),
         "" | "help" | "--help" => {

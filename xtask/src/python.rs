@@ -11,9 +11,21 @@ pub(crate) fn run_tests() -> Result<()> {
     if !has("python3") {
         bail!("python3 is needed for the official client and DuckDB; --no-python leaves them out");
     }
-    let requirements = root().join("tests/python/requirements.txt");
+    let python = environment("python", "tests/python/requirements.txt")?;
+    let binary = target()?.join("debug/gleaner");
+    say("the official client and DuckDB judge the simulator and the results");
+    run(program(&python)
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("GLEANER_BINARY", binary))
+}
+
+/// Makes a Python environment of this name below the target folder that holds what the list of
+/// requirements names, and returns its interpreter.
+pub(crate) fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
+    let requirements = root().join(requirements);
     let wanted = std::fs::read_to_string(&requirements)?;
-    let environment = target()?.join("python");
+    let environment = target()?.join(name);
     let python = environment.join("bin/python");
     let installed = environment.join("installed.txt");
     // Installing takes a while, so it is done again only when the list changes.
@@ -24,16 +36,11 @@ pub(crate) fn run_tests() -> Result<()> {
             .arg(&requirements))?;
         std::fs::write(&installed, wanted)?;
     }
-    let binary = target()?.join("debug/gleaner");
-    say("the official client and DuckDB judge the simulator and the results");
-    run(program(&python)
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("GLEANER_BINARY", binary))
+    Ok(python)
 }
 
 /// Cargo's target folder, wherever it is set to be.
-fn target() -> Result<PathBuf> {
+pub(crate) fn target() -> Result<PathBuf> {
     let metadata = output(program("cargo").args([
         "metadata",
         "--format-version",
