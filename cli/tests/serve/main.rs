@@ -11,6 +11,7 @@
 
 mod delivered;
 mod http;
+mod killed;
 mod process;
 mod refused;
 mod settings;

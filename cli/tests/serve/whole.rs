@@ -24,7 +24,7 @@ const STORED_MAX: Duration = Duration::from_mins(1);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Minutes made short; a delivery that is lost is not waited for in these tests.
-const SHORT: [(&str, &str); 10] = [
+pub(crate) const SHORT: [(&str, &str); 10] = [
     ("GLEANER_TASK_HOLD", "2s"),
     ("GLEANER_TICK", "100ms"),
     ("GLEANER_API_CONNECT_TIMEOUT", "1s"),
