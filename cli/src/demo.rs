@@ -353,7 +353,7 @@ async fn wait_until_settled(
 }
 
 /// Rows that somebody is still owed.
-pub(crate) async fn open_entries(pipeline: &Pipeline) -> Result<u64, CliError> {
+pub(crate) async fn open_entries(pipeline: &Pipeline) -> Result<u64, PortError> {
     let counts = pipeline.ledger.count_entries().await?;
     Ok(["expected", "received", "resubmitting"].iter().filter_map(|state| counts.get(*state)).sum())
 }

@@ -2,24 +2,26 @@
 //! many jobs at once through the job list.
 
 mod ask;
+mod bulk;
+mod pace;
+mod rounds;
 
-use std::collections::{BTreeMap, BTreeSet};
+pub use bulk::{Asked, BulkPolled, bulk_poll};
+pub use rounds::{Crew, News, RoundsEnded, poll_open};
+
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use self::ask::{Answer, ask};
-use crate::announce::announce;
 use crate::backoff::full_jitter;
-use crate::entry::{Cause, Counters, Entry, State};
-use crate::job::{JobId, JobKey, JobStatus, Kind};
-use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
-use crate::pause::Scope;
-use crate::ports::{ApiError, ApiErrorKind, Cursor, ListQuery, PortError};
+use crate::entry::{Cause, Entry};
+use crate::job::{JobKey, JobStatus};
+use crate::ports::{ApiError, ApiErrorKind, PortError};
 use crate::steps::Ports;
 use crate::task::Task;
-use crate::time::{Timestamp, after, before, between};
+use crate::time::{Timestamp, between};
 use crate::update::change;
 use crate::within::within;
 use crate::work::{Look, PutOff, Worked, look};
@@ -93,10 +95,11 @@ pub async fn poll_until(
     let mut attempt = 0_u32;
     while ports.clock.now() < patience.deadline {
         let noted = {
+            let left = || between(ports.clock.now(), patience.deadline);
             let mut look = pin!(watch.look(ports, &task, patience.deadline));
             match unless(stop.as_mut(), look.as_mut()).await {
                 Some(noted) => Some(noted),
-                None => match within(ports.clock, STOP_GRACE, look).await {
+                None => match within(ports.clock, STOP_GRACE.min(left()), look).await {
                     Some(Ok(Noted::Ended(polled))) => return Ok(polled),
                     _ => None,
                 },
@@ -257,166 +260,6 @@ async fn expect(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
     change(ports.ledger, read, now, |row| match row {
         Some(row) if !row.is_expired(now) => None,
         _ => Some(Entry::expected(key.clone(), None, Cause::Poll, now, ports.limits)),
-    })
-    .await?;
-    Ok(())
-}
-
-/// Which expected jobs bulk polling asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// Those whose announcement is overdue.
-    Due,
-    /// All that are open.
-    Open,
-}
-
-/// What bulk polling found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BulkPolled {
-    /// List pages read.
-    pub pages: u32,
-    /// Jobs that were asked for.
-    pub asked: u32,
-    /// Jobs that the list calls finished, now announced.
-    pub announced: u32,
-    /// Jobs that the list calls unfinished, put off.
-    pub open: u32,
-    /// Jobs that the list does not hold; the sweep looks at them one by one.
-    pub unlisted: u32,
-    /// What kept a list from being read whole.
-    pub trouble: Option<ApiError>,
-}
-
-/// Most jobs asked for in one call.
-const ASKED_MAX: usize = 20_000;
-/// Below this many jobs of a kind, single looks are as cheap as a list page.
-const BULK_MIN: usize = 2;
-
-/// Asks the job lists for many expected jobs at once: one page answers for a hundred.
-///
-/// # Errors
-/// Those of the ledger and the queue.
-pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, PortError> {
-    let mut report = BulkPolled::default();
-    let now = ports.clock.now();
-    if ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some() {
-        return Ok(report);
-    }
-    let mut wanted: BTreeMap<Kind, BTreeMap<JobId, Entry>> = BTreeMap::new();
-    for entry in expected(ports, asked).await? {
-        wanted.entry(entry.key.kind).or_default().insert(entry.key.job_id.clone(), entry);
-    }
-    for (kind, jobs) in wanted {
-        if jobs.len() < BULK_MIN && asked == Asked::Due {
-            continue;
-        }
-        report.asked += u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-        walk(ports, kind, jobs, &mut report).await?;
-    }
-    Ok(report)
-}
-
-/// The expected jobs that are asked for.
-async fn expected(ports: Ports<'_>, asked: Asked) -> Result<Vec<Entry>, PortError> {
-    let now = ports.clock.now();
-    let mut found = Vec::new();
-    let mut cursor: Option<Cursor> = None;
-    while found.len() < ASKED_MAX {
-        let page = match asked {
-            Asked::Due => ports.ledger.list_due(now, cursor.as_ref(), LIST_PAGE_MAX).await?,
-            // Every open row is due one day; one that does not decode is left out of this list
-            // and keeps none of the others waiting.
-            Asked::Open => {
-                ports.ledger.list_due(Timestamp::MAX, cursor.as_ref(), LIST_PAGE_MAX).await?
-            }
-        };
-        found.extend(page.items.into_iter().filter(|entry| entry.state == State::Expected));
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// Walks one kind's list over the window in which the wanted jobs were created.
-async fn walk(
-    ports: Ports<'_>,
-    kind: Kind,
-    mut wanted: BTreeMap<JobId, Entry>,
-    report: &mut BulkPolled,
-) -> Result<(), PortError> {
-    let now = ports.clock.now();
-    let oldest =
-        wanted.values().map(|entry| entry.job_created_at.unwrap_or(entry.first_seen)).min();
-    let from = oldest.map(|oldest| before(oldest, ports.limits.adoption_margin));
-    let mut seen = BTreeSet::new();
-    for page in 1..=LIST_PAGES_MAX {
-        let query =
-            ListQuery { page, page_size: LIST_PAGE_MAX, created_from: from, created_to: Some(now) };
-        let list = match ports.jobs.list(kind, &query, ports.limits.call_timeout).await {
-            Ok(list) => list,
-            Err(error) => {
-                if let Some(wait) = error.retry_after {
-                    let wait = wait.min(ports.limits.retry_after_clamp);
-                    let until = after(ports.clock.now(), wait);
-                    let why = error.kind.as_str();
-                    ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
-                }
-                report.trouble = Some(error);
-                return Ok(());
-            }
-        };
-        report.pages += 1;
-        let known = seen.len();
-        for listed in list.jobs {
-            seen.insert(listed.job_id.clone());
-            let Some(entry) = wanted.remove(&listed.job_id) else { continue };
-            if listed.status.is_terminal() {
-                announce(ports.announcing(), &entry.key, Cause::Poll, None).await?;
-                report.announced += 1;
-            } else {
-                put_off(ports, entry).await?;
-                report.open += 1;
-            }
-        }
-        // An empty page ends the list; a page without news ends a list that repeats itself.
-        if wanted.is_empty() || seen.len() == known {
-            break;
-        }
-    }
-    report.unlisted += u32::try_from(wanted.len()).unwrap_or(u32::MAX);
-    Ok(())
-}
-
-/// Moves the time at which somebody must look at a job that the list calls unfinished.
-async fn put_off(ports: Ports<'_>, entry: Entry) -> Result<(), PortError> {
-    let now = ports.clock.now();
-    if after(entry.first_seen, ports.limits.max_age) <= now {
-        // Too old: the sweep sends a worker, who gives it up.
-        return Ok(());
-    }
-    let seen = entry.seen();
-    let counters = Counters {
-        put_offs: entry.counters.put_offs.saturating_add(1),
-        sweeps: 0,
-        ..entry.counters.clone()
-    };
-    let cap = ports.limits.backoff_cap;
-    let wait = full_jitter(
-        counters.put_offs,
-        ports.limits.announce_grace / 4,
-        cap,
-        ports.random.next_u64(),
-    )
-    .max(ports.limits.announce_grace / 8);
-    change(ports.ledger, Some(entry), now, |row| {
-        row.filter(|row| row.seen() == seen).map(|row| {
-            let mut next = row.put_off(now, counters.clone(), ports.limits);
-            next.due_at = Some(after(now, wait));
-            next
-        })
     })
     .await?;
     Ok(())

@@ -92,6 +92,9 @@ pub enum Skip {
 pub enum Look {
     /// For a task of the queue: a row that was put off is left alone.
     Scheduled,
+    /// For a task of the queue, on behalf of somebody who waits until this instant: as scheduled,
+    /// and no call goes beyond it.
+    ScheduledUntil(Timestamp),
     /// For somebody who waits until this instant: at once, and no call goes beyond it.
     Until(Timestamp),
 }
@@ -118,7 +121,7 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
         return Ok(Worked::Skipped(Skip::Settled(entry.state.name())));
     }
     let put_off = entry.not_before.is_some_and(|not_before| not_before > now);
-    if put_off && look == Look::Scheduled {
+    if put_off && !matches!(look, Look::Until(_)) {
         return Ok(Worked::Skipped(Skip::NotYet));
     }
     if let State::Resubmitting { post } = &entry.state {
@@ -142,7 +145,7 @@ impl Look {
     pub(crate) fn within(self, now: Timestamp, usual: Duration) -> Option<Duration> {
         match self {
             Self::Scheduled => Some(usual),
-            Self::Until(deadline) => {
+            Self::ScheduledUntil(deadline) | Self::Until(deadline) => {
                 Some(between(now, deadline).min(usual)).filter(|left| !left.is_zero())
             }
         }

@@ -1,17 +1,17 @@
 //! Working everything that the ledger has open, in rounds.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::backoff::full_jitter;
+use async_trait::async_trait;
 use domain::job::JobKey;
-use domain::poll::{Asked, PAUSE_MIN, Patience, STOP_GRACE, bulk_poll};
+use domain::poll::{Crew, News, Patience, RoundsEnded, STOP_GRACE, poll_open};
 use domain::ports::{ApiError, ApiErrorKind, EntryFilter, HeldTask, PortError, TaskSource as _};
-use domain::sweep::sweep;
-use domain::time::{after, between};
-use domain::work::{PutOff, Worked, work};
+use domain::time::{Timestamp, between};
+use domain::work::{Look, PutOff, Worked, look};
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::report::{INTERRUPTED, Outcome, Row, STOPPING, Summary, worst};
@@ -27,8 +27,6 @@ use crate::submitting::{Stop, blocks};
 const TAKE_MAX: u32 = 64;
 /// Rows read at once when those that are still open are listed.
 const PAGE: u32 = 500;
-/// Rounds in a row in which the ledger may fail before the call ends.
-const FAILURES_MAX: u32 = 5;
 
 /// One call that works everything open.
 struct Call<'a> {
@@ -80,7 +78,8 @@ impl Call<'_> {
     /// are hard: a call that hangs is dropped as by a crash, which loses nothing.
     async fn run(&self, once: bool) -> Result<Ended, CliError> {
         let interrupt = Interrupt::listen();
-        let rounds = tokio::time::timeout(self.left(), self.rounds(once));
+        let left = between(self.backend.pipeline.clock.now(), self.patience.deadline);
+        let rounds = tokio::time::timeout(left, self.rounds(once));
         tokio::pin!(rounds);
         tokio::select! {
             ended = &mut rounds => ended.unwrap_or(Ok(Ended::Late)),
@@ -95,98 +94,38 @@ impl Call<'_> {
         }
     }
 
-    fn left(&self) -> Duration {
-        between(self.backend.pipeline.clock.now(), self.patience.deadline)
+    async fn rounds(&self, once: bool) -> Result<Ended, CliError> {
+        let ports = self.backend.pipeline.ports();
+        let sweep_rows = self.backend.settings.tick_rows;
+        let ended = poll_open(ports, self, self.patience, sweep_rows, once).await;
+        if let Some(error) = self.with(|progress| progress.broken.take()) {
+            return Err(error);
+        }
+        Ok(match ended? {
+            RoundsEnded::Once => Ended::Once,
+            RoundsEnded::Late => Ended::Late,
+            RoundsEnded::Done if self.is_blocked() => Ended::Blocked,
+            RoundsEnded::Done if self.open().await? == (0, 0) => Ended::Done,
+            RoundsEnded::Done => Ended::Interrupted,
+        })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Progress) -> T) -> T {
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn rounds(&self, once: bool) -> Result<Ended, CliError> {
-        let (mut attempt, mut failures) = (0_u32, 0_u32);
-        loop {
-            match self.round().await {
-                Ok(()) => failures = 0,
-                Err(error) => {
-                    failures += 1;
-                    if once || failures >= FAILURES_MAX || !error.is_transient() {
-                        return Err(error.into());
-                    }
-                    tracing::warn!(error = ?error, "the round ended early");
-                }
-            }
-            if let Some(error) = self.with(|progress| progress.broken.take()) {
-                return Err(error);
-            }
-            if self.is_blocked() {
-                return Ok(Ended::Blocked);
-            }
-            if self.open().await? == (0, 0) {
-                return Ok(Ended::Done);
-            }
-            if self.stop.is_set() {
-                return Ok(Ended::Interrupted);
-            }
-            if once {
-                return Ok(Ended::Once);
-            }
-            if self.left().is_zero() {
-                return Ok(Ended::Late);
-            }
-            self.pause(attempt).await?;
-            attempt = attempt.saturating_add(1);
-        }
-    }
-
-    /// Asks the job lists, sends what is due, and works what there is to work.
-    async fn round(&self) -> Result<(), PortError> {
-        let ports = self.backend.pipeline.ports();
-        self.with(|progress| {
-            progress.summary.rounds += 1;
-            progress.trouble.clear();
-        });
-        if let Some(error) = bulk_poll(ports, Asked::Open).await?.trouble {
-            tracing::warn!(%error, "a job list could not be read whole");
-            self.note_trouble(error);
-        }
-        if self.is_blocked() {
-            // Nobody would work what a sweep sends, and a row that is swept often without a look
-            // counts as poison.
-            return Ok(());
-        }
-        let swept = sweep(ports, self.backend.settings.tick_rows).await?;
-        if swept.unreadable > 0 {
-            tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
-        }
-        self.with(|progress| progress.summary.dead += u64::from(swept.dead));
-        self.drain().await
-    }
-
-    /// Works tasks until none is visible.
-    async fn drain(&self) -> Result<(), PortError> {
-        let hold = self.backend.settings.task_hold;
-        let at_once = usize::try_from(self.backend.settings.workers).unwrap_or(1).max(1);
-        while !self.is_blocked() && !self.stop.is_set() {
-            let taken = self.backend.store.receive(TAKE_MAX, hold).await?;
-            if taken.is_empty() {
-                return Ok(());
-            }
-            let works = taken.into_iter().map(|held| self.one(held));
-            let mut works = futures_util::stream::iter(works).buffer_unordered(at_once);
-            while works.next().await.is_some() {}
-        }
-        Ok(())
-    }
-
     /// Works one task. Its trouble, a panic included, is its alone: it comes again after its hold.
-    async fn one(&self, held: HeldTask) {
+    async fn one(&self, held: HeldTask, deadline: Timestamp) {
         let key = &held.task.key;
         if self.stop.is_set() {
             return self.put_back(&held).await;
         }
-        let working = work(self.backend.pipeline.ports(), &held.task);
+        let manner = Look::ScheduledUntil(deadline);
+        let working = look(self.backend.pipeline.ports(), &held.task, manner);
         match AssertUnwindSafe(working).catch_unwind().await {
+            Ok(Ok(Worked::PutOff { because: PutOff::OutOfTime, .. })) => {
+                self.put_back(&held).await;
+            }
             Ok(Ok(worked)) => {
                 self.note(key, worked).await;
                 if let Err(error) = self.backend.store.acknowledge(&held).await {
@@ -249,8 +188,14 @@ impl Call<'_> {
         self.with(|progress| progress.trouble.values().any(stops))
     }
 
+    /// Whether nothing more is to be begun.
+    fn is_ending(&self) -> bool {
+        let is_broken = self.with(|progress| progress.broken.is_some());
+        is_broken || self.stop.is_set() || self.is_blocked()
+    }
+
     /// Jobs and submissions that are still owed.
-    async fn open(&self) -> Result<(u64, u64), CliError> {
+    async fn open(&self) -> Result<(u64, u64), PortError> {
         let pipeline = &self.backend.pipeline;
         let open = open_entries(pipeline).await?;
         let intents = pipeline.ledger.count_intents().await?;
@@ -260,25 +205,6 @@ impl Call<'_> {
             progress.summary.unanswered = unanswered;
         });
         Ok((open, unanswered))
-    }
-
-    /// Waits for the next round; tasks that become visible meanwhile are worked.
-    async fn pause(&self, attempt: u32) -> Result<(), CliError> {
-        let pipeline = &self.backend.pipeline;
-        let Patience { base, cap, .. } = self.patience;
-        let pause = full_jitter(attempt, base, cap, pipeline.random.next_u64()).max(PAUSE_MIN);
-        let until = after(pipeline.clock.now(), pause.min(self.left()));
-        loop {
-            let left = between(pipeline.clock.now(), until);
-            if left.is_zero() || self.is_blocked() || self.stop.is_set() {
-                return Ok(());
-            }
-            tokio::select! {
-                found = self.backend.store.wait_for_task(left) => drop(found?),
-                () = self.stop.asked() => {}
-            }
-            self.drain().await?;
-        }
     }
 
     async fn finish(&self, ended: Ended) -> Result<Exit, CliError> {
@@ -340,5 +266,59 @@ impl Call<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl Crew for Call<'_> {
+    async fn work(&self, deadline: Timestamp) -> Result<ControlFlow<()>, PortError> {
+        let hold = self.backend.settings.task_hold;
+        let at_once = usize::try_from(self.backend.settings.workers).unwrap_or(1).max(1);
+        loop {
+            if self.is_ending() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let taken = self.backend.store.receive(TAKE_MAX, hold).await?;
+            if taken.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let works = taken.into_iter().map(|held| self.one(held, deadline));
+            let mut works = futures_util::stream::iter(works).buffer_unordered(at_once);
+            while works.next().await.is_some() {}
+        }
+    }
+
+    async fn wait(&self, longest: Duration) -> Result<(), PortError> {
+        tokio::select! {
+            found = self.backend.store.wait_for_task(longest) => found,
+            () = self.stop.asked() => Ok(()),
+        }
+    }
+
+    async fn is_done(&self) -> Result<bool, PortError> {
+        Ok(self.is_ending() || self.open().await? == (0, 0))
+    }
+
+    fn hear(&self, news: News<'_>) -> ControlFlow<()> {
+        match news {
+            News::Began => self.with(|progress| {
+                progress.summary.rounds += 1;
+                progress.trouble.clear();
+            }),
+            News::Polled(polled) => {
+                if let Some(error) = &polled.trouble {
+                    tracing::warn!(%error, "a job list could not be read whole");
+                    self.note_trouble(error.clone());
+                }
+            }
+            News::Swept(swept) => {
+                if swept.unreadable > 0 {
+                    tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
+                }
+                self.with(|progress| progress.summary.dead += u64::from(swept.dead));
+            }
+            News::Failed(error) => tracing::warn!(error = ?error, "the round ended early"),
+        }
+        if self.is_ending() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

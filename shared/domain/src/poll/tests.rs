@@ -7,10 +7,13 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
-use crate::job::JobError;
-use crate::ports::{Clock, ExtractJob, Jobs, ListPage, PageRequest, ParentPage, SubmitError};
+use crate::job::{JobError, JobId, Kind};
+use crate::ports::{
+    Clock, ExtractJob, Jobs, ListPage, ListQuery, PageRequest, ParentPage, SubmitError,
+};
 use crate::request::JobRequest;
 use crate::testing::{ManualClock, SeededRandom, parent_answer};
+use crate::time::after;
 use crate::work::tests::faults::{Fault, Faulty};
 use crate::work::tests::rig::{
     HOUR, MINUTE, Rig, answer, batch, error, extract, id, items, link_of, retry_after,

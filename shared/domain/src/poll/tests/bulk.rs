@@ -1,6 +1,7 @@
 use super::*;
 use crate::entry::StateName;
 use crate::testing::Call;
+use crate::time::before;
 use crate::work::tests::rig::page;
 
 fn listed(name: &str, status: JobStatus, created_at: Timestamp) -> crate::ports::Listed {
