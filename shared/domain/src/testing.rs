@@ -4,6 +4,7 @@
 //! does not survive encoding is noticed in the first test that uses it.
 
 mod clock;
+mod event_clock;
 mod jobs;
 mod ledger;
 mod queue;
@@ -12,6 +13,7 @@ mod results;
 mod secrets;
 
 pub use clock::ManualClock;
+pub use event_clock::EventClock;
 pub use jobs::{Call, ScriptedJobs, ScriptedSubmit, extract_answer, parent_answer};
 pub use ledger::MemoryLedger;
 pub use queue::MemoryQueue;

@@ -13,7 +13,7 @@ use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
 use crate::pause::Scope;
 use crate::ports::{ApiError, Cursor, ListPage, ListQuery, PortError};
 use crate::steps::Ports;
-use crate::time::{Timestamp, after, before, between};
+use crate::time::{Timestamp, after, before};
 use crate::update::change;
 use crate::work::Look;
 
@@ -65,7 +65,11 @@ pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, Por
         let pages = &mut BTreeMap::new();
         let look = Look::Scheduled;
         let mut walk = Walk { ports, kind, look, is_wide: true, pages, report: &mut report };
-        walk.whole(jobs).await?;
+        let walked = walk.whole(jobs).await?;
+        let now = ports.clock.now();
+        for entry in walked.open {
+            put_off(ports, entry, now).await?;
+        }
     }
     Ok(report)
 }
@@ -150,22 +154,38 @@ impl Watched {
         let mut walk = Walk { ports, kind, look, is_wide: *is_wide, pages, report };
         let walked = walk.known_first(jobs).await?;
         let now = ports.clock.now();
-        let chance = ports.random.next_u64();
+        let next_at =
+            after(now, self.pause(&walked, &asked, now, patience, ports.random.next_u64()));
+        self.next_at = Some(next_at);
+        for entry in walked.open {
+            put_off(ports, entry, next_at).await?;
+        }
+        Ok(())
+    }
+
+    /// How long to wait for the next look, after what this one showed of the jobs asked for.
+    fn pause(
+        &mut self,
+        walked: &Walked,
+        asked: &[(JobId, Timestamp)],
+        now: Timestamp,
+        patience: super::Patience,
+        chance: u64,
+    ) -> Duration {
         if !walked.is_whole {
             let pause = full_jitter(self.failures, patience.base, patience.cap, chance);
             self.failures = self.failures.saturating_add(1);
-            self.next_at = Some(after(now, pause.max(PAUSE_MIN)));
-            return Ok(());
+            return pause.max(PAUSE_MIN);
         }
         self.failures = 0;
         self.is_wide = walked.unlisted > 0;
         let mut shown = Shown::default();
         for (job_id, created) in asked {
-            if walked.finished.contains(&job_id) {
-                shown.finished.push(created);
-                self.pages.remove(&job_id);
+            if walked.finished.contains(job_id) {
+                shown.finished.push(*created);
+                self.pages.remove(job_id);
             } else {
-                shown.open.push(created);
+                shown.open.push(*created);
             }
         }
         let pages: BTreeSet<_> = self.pages.values().collect();
@@ -176,8 +196,7 @@ impl Watched {
                 .max(PAUSE_MIN),
             max: patience.cap.saturating_mul(CAPS_MAX),
         };
-        self.next_at = Some(after(now, self.pace.pause(&shown, now, bounds, chance)));
-        Ok(())
+        self.pace.pause(&shown, now, bounds, chance)
     }
 }
 
@@ -237,6 +256,8 @@ struct Walk<'a> {
 #[derive(Default)]
 struct Walked {
     finished: BTreeSet<JobId>,
+    /// Those that the list calls unfinished.
+    open: Vec<Entry>,
     unlisted: u32,
     /// Whether the list was read as far as it had to be.
     is_whole: bool,
@@ -340,7 +361,7 @@ impl Walk<'_> {
         trail.walked
     }
 
-    /// Reads one page: announces what has finished, and puts off what has not.
+    /// Reads one page, and announces what has finished.
     async fn page(&mut self, page: u32, trail: &mut Trail) -> Result<Page, PortError> {
         let Some(list) = self.list(page, trail).await? else { return Ok(Page::Trouble) };
         self.report.pages += 1;
@@ -355,7 +376,7 @@ impl Walk<'_> {
                 self.report.announced += 1;
                 trail.walked.finished.insert(listed.job_id);
             } else {
-                put_off(self.ports, entry).await?;
+                trail.walked.open.push(entry);
                 self.report.open += 1;
             }
         }
@@ -390,16 +411,16 @@ impl Walk<'_> {
     }
 }
 
-/// Moves the time at which somebody must look at a job that the list calls unfinished, if that
-/// comes soon.
-async fn put_off(ports: Ports<'_>, entry: Entry) -> Result<(), PortError> {
+/// Moves the time at which somebody must look at a job that the list calls unfinished, unless that
+/// lies well behind the next look at the list already.
+async fn put_off(ports: Ports<'_>, entry: Entry, next_at: Timestamp) -> Result<(), PortError> {
     let now = ports.clock.now();
     if after(entry.first_seen, ports.limits.max_age) <= now {
         // Too old: the sweep sends a worker, who gives it up.
         return Ok(());
     }
     let least = ports.limits.announce_grace / 8;
-    let is_soon = |due_at| between(now, due_at) < least;
+    let is_soon = |due_at| due_at < after(next_at, least);
     if entry.counters.sweeps == 0 && !entry.due_at.is_none_or(is_soon) {
         return Ok(());
     }
@@ -415,7 +436,7 @@ async fn put_off(ports: Ports<'_>, entry: Entry) -> Result<(), PortError> {
     change(ports.ledger, Some(entry), now, |row| {
         row.filter(|row| row.seen() == seen).map(|row| {
             let mut next = row.put_off(now, counters.clone(), ports.limits);
-            next.due_at = Some(after(now, wait));
+            next.due_at = Some(after(next_at, wait));
             next
         })
     })

@@ -12,6 +12,7 @@ use crate::ports::PortError;
 use crate::steps::Ports;
 use crate::sweep::{Swept, sweep};
 use crate::time::{Timestamp, after, between};
+use crate::within::within;
 
 /// Rounds in a row in which a port may fail before waiting ends.
 const ROUND_FAILURES_MAX: u32 = 5;
@@ -70,9 +71,8 @@ pub enum RoundsEnded {
 /// Works rounds until the crew is done or the deadline passes; one round if asked so. Each asks
 /// the job lists whose time has come, and sends what is due: at most `sweep_rows` rows.
 ///
-/// No call of the platform and no round begins at the deadline or later, and no pause passes it.
-/// Sweeping may look for lost submissions with calls that know no deadline: who must be back in
-/// time drops the future then, as by a crash, which loses nothing.
+/// No call of the platform and no round begins at the deadline or later, none lasts beyond it, and
+/// no pause passes it.
 ///
 /// # Errors
 /// Those of the ledger and the queue, when they last.
@@ -134,7 +134,13 @@ impl Rounds<'_> {
         if crew.hear(News::Polled(&polled)).is_break() || self.left().is_zero() {
             return Ok(());
         }
-        let swept = sweep(ports, self.sweep_rows).await?;
+        // It may look for lost submissions, with calls that know no deadline; what is cut off is
+        // swept again.
+        let Some(swept) = within(ports.clock, self.left(), sweep(ports, self.sweep_rows)).await
+        else {
+            return Ok(());
+        };
+        let swept = swept?;
         let _ = crew.hear(News::Swept(&swept));
         crew.work(patience.deadline).await.map(drop)
     }
