@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::entry::{Cause, Entry, Link};
 use crate::job::{JobId, JobKey, Kind};
-use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX, RESULT_PAGE_MAX};
+use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX, Limits, RESULT_PAGE_MAX};
 use crate::pause::Scope;
-use crate::ports::{ListQuery, Listed, PageRequest, PortError};
+use crate::ports::{ApiError, ApiErrorKind, ListPage, ListQuery, Listed, PageRequest, PortError};
 use crate::post::Post;
 use crate::request::{JobRequest, normalised_url};
 use crate::steps::Ports;
@@ -16,6 +16,8 @@ use crate::work::Look;
 
 /// Most result pages read to compare a batch's URLs: 1,000 URLs at 50 a page, and an empty page.
 const BATCH_PAGES_MAX: u32 = 21;
+/// Most calls for one page of a list.
+const PAGE_TRIES_MAX: u32 = 3;
 
 /// What the job list says about a POST.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,9 +87,33 @@ pub async fn find_lost(
     look: Look,
     link_for: impl Fn(&JobId) -> Link,
 ) -> Result<Found, PortError> {
-    let Some(mut candidates) = candidates(ports, request, post, look).await? else {
+    let window = Window::of(post, ports.limits);
+    let sought = Sought::new([request]);
+    let Some(listed) = read_list(ports, request.kind(), window, &sought, look).await? else {
         return Ok(Found::Undecided);
     };
+    find_among(ports, request, post, &listed, look, link_for).await
+}
+
+/// As [`find_lost`], in a list that was read whole over the POST's window at least, and not before
+/// the list could prove that the POST was not accepted.
+///
+/// # Errors
+/// Those of the ledger.
+pub(crate) async fn find_among(
+    ports: Ports<'_>,
+    request: &JobRequest,
+    post: &Post,
+    listed: &[Listed],
+    look: Look,
+    link_for: impl Fn(&JobId) -> Link,
+) -> Result<Found, PortError> {
+    let window = Window::of(post, ports.limits);
+    let mut candidates: Vec<_> = listed
+        .iter()
+        .filter(|listed| listed.created_at.is_none_or(|at| window.holds(at)))
+        .filter(|listed| matches(request, listed))
+        .collect();
     // Windows of several POSTs overlap: each takes the job that was made nearest to it, lest one
     // takes what only another could have, and leaves what nobody else can take.
     candidates.sort_by_key(|listed| {
@@ -108,10 +134,10 @@ pub async fn find_lost(
         let key = JobKey::new(request.kind(), listed.job_id.clone());
         let link = link_for(&listed.job_id);
         let fit = match held_link(ports, &key).await? {
-            Some(held) if is_same(&held, &link) => return Ok(Found::Job(listed.job_id)),
+            Some(held) if is_same(&held, &link) => return Ok(Found::Job(key.job_id)),
             // A job that has an owner keeps nobody waiting.
             Some(_) => Fit::No,
-            None => fits(ports, request, &listed, look).await,
+            None => fits(ports, request, listed, look).await?,
         };
         match fit {
             Fit::No => {}
@@ -122,7 +148,7 @@ pub async fn find_lost(
             }
             Fit::Yes => {
                 if claim(ports, &key, &link, Cause::Adopt).await? == Claimed::Ours {
-                    return Ok(Found::Job(listed.job_id));
+                    return Ok(Found::Job(key.job_id));
                 }
             }
         }
@@ -149,45 +175,78 @@ async fn held_link(ports: Ports<'_>, key: &JobKey) -> Result<Option<Link>, PortE
     Ok(row.and_then(|row| row.link))
 }
 
-/// Reads the list of the POST's window whole; `None` if that was not possible. Nobody calls the
-/// API before the time that it names.
-async fn candidates(
+/// A span of `created_at`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
+}
+
+impl Window {
+    /// The window in which a POST's job would lie.
+    pub(crate) fn of(post: &Post, limits: &Limits) -> Self {
+        let (from, to) = post.window(limits);
+        Self { from, to }
+    }
+
+    /// The shortest window that holds both.
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self { from: self.from.min(other.from), to: self.to.max(other.to) }
+    }
+
+    fn holds(self, at: Timestamp) -> bool {
+        self.from <= at && at <= self.to
+    }
+}
+
+/// What is looked for in a list: what else it holds need not be kept.
+#[derive(Debug)]
+pub(crate) struct Sought {
+    /// In normal form; `None` when the addresses decide nothing, as for batches.
+    urls: Option<BTreeSet<Option<String>>>,
+}
+
+impl Sought {
+    pub(crate) fn new<'a>(requests: impl IntoIterator<Item = &'a JobRequest>) -> Self {
+        let urls = requests.into_iter().map(|request| request.url().map(normalised_url));
+        Self { urls: urls.collect() }
+    }
+
+    fn may_hold(&self, listed: &Listed) -> bool {
+        match (&self.urls, &listed.url) {
+            (Some(urls), Some(url)) => urls.contains(&normalised_url(url)),
+            _ => true,
+        }
+    }
+}
+
+/// Reads a kind's list over a window whole, and keeps what may be sought; `None` if that was not
+/// possible. Nobody calls the API before the time that it names.
+///
+/// # Errors
+/// Those of the ledger.
+pub(crate) async fn read_list(
     ports: Ports<'_>,
-    request: &JobRequest,
-    post: &Post,
+    kind: Kind,
+    window: Window,
+    sought: &Sought,
     look: Look,
 ) -> Result<Option<Vec<Listed>>, PortError> {
-    let (from, to) = post.window(ports.limits);
     let mut seen = BTreeSet::new();
-    let mut candidates = Vec::new();
+    let mut kept = Vec::new();
     for page in 1..=LIST_PAGES_MAX {
         let query = ListQuery {
             page,
             page_size: LIST_PAGE_MAX,
-            created_from: Some(from),
-            created_to: Some(to),
+            created_from: Some(window.from),
+            created_to: Some(window.to),
         };
-        let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
-            return Ok(None);
-        };
-        let list = match ports.jobs.list(request.kind(), &query, within).await {
-            Ok(list) if list.unreadable == 0 => list,
-            Ok(_) => return Ok(None),
-            Err(error) => {
-                if let Some(wait) = error.retry_after {
-                    let wait = wait.min(ports.limits.retry_after_clamp);
-                    let until = after(ports.clock.now(), wait);
-                    let why = error.kind.as_str();
-                    ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
-                }
-                return Ok(None);
-            }
-        };
+        let Some(list) = read_page(ports, kind, &query, look).await? else { return Ok(None) };
         let known = seen.len();
         let listed_here = list.jobs.len();
         for listed in list.jobs {
-            if seen.insert(listed.job_id.clone()) && matches(request, &listed) {
-                candidates.push(listed);
+            if seen.insert(listed.job_id.clone()) && sought.may_hold(&listed) {
+                kept.push(listed);
             }
         }
         if seen.len() > known {
@@ -196,9 +255,47 @@ async fn candidates(
         // An empty page ends the list, and so does a short one that was seen before. A full page
         // that repeats itself may hide what comes after it.
         let is_full = u32::try_from(listed_here).is_ok_and(|jobs| jobs >= LIST_PAGE_MAX);
-        return Ok((!is_full).then_some(candidates));
+        return Ok((!is_full).then_some(kept));
     }
     Ok(None)
+}
+
+/// Reads one page; one that came to grief on its way is asked for again at once, since a long list
+/// would hardly ever be read whole otherwise.
+async fn read_page(
+    ports: Ports<'_>,
+    kind: Kind,
+    query: &ListQuery,
+    look: Look,
+) -> Result<Option<ListPage>, PortError> {
+    for _ in 0..PAGE_TRIES_MAX {
+        let Some(within) = look.within(ports.clock.now(), ports.limits.call_timeout) else {
+            return Ok(None);
+        };
+        match ports.jobs.list(kind, query, within).await {
+            Ok(list) if list.unreadable == 0 => return Ok(Some(list)),
+            Ok(_) => return Ok(None),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => {
+                keep_to(ports, &error).await?;
+                return Ok(None);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the platform answered, badly, and said nothing of waiting.
+fn is_passing(error: &ApiError) -> bool {
+    let is_broken = matches!(error.kind, ApiErrorKind::Unavailable | ApiErrorKind::Unreadable);
+    is_broken && error.status.is_some() && error.retry_after.is_none()
+}
+
+/// Pauses the account as long as the platform asked for.
+async fn keep_to(ports: Ports<'_>, error: &ApiError) -> Result<(), PortError> {
+    let Some(wait) = error.retry_after else { return Ok(()) };
+    let until = after(ports.clock.now(), wait.min(ports.limits.retry_after_clamp));
+    ports.pauses.extend(ports.ledger, Scope::All, until, error.kind.as_str()).await
 }
 
 /// Whether a listed job can be the one that was asked for, as far as the list tells.
@@ -230,9 +327,14 @@ enum Fit {
 
 /// Whether a candidate is the one: for a batch its URLs decide, which only the job itself tells.
 /// What cannot be compared may be the one, so that nobody pays again.
-async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Look) -> Fit {
+async fn fits(
+    ports: Ports<'_>,
+    request: &JobRequest,
+    listed: &Listed,
+    look: Look,
+) -> Result<Fit, PortError> {
     let JobRequest::Batch { urls, .. } = request else {
-        return if listed.url.is_some() { Fit::Yes } else { Fit::Unknown };
+        return Ok(if listed.url.is_some() { Fit::Yes } else { Fit::Unknown });
     };
     let key = JobKey::new(Kind::Batch, listed.job_id.clone());
     let wanted: BTreeSet<_> = urls.iter().filter_map(|url| normalised_url(url)).collect();
@@ -240,26 +342,30 @@ async fn fits(ports: Ports<'_>, request: &JobRequest, listed: &Listed, look: Loo
     let mut is_terminal = false;
     for page in 1..=BATCH_PAGES_MAX {
         let Some(within) = look.within(ports.clock.now(), ports.limits.page_timeout) else {
-            return Fit::Unknown;
+            return Ok(Fit::Unknown);
         };
         let page = PageRequest { page, page_size: RESULT_PAGE_MAX };
-        // Also where it is missing: it is listed, and reads may lag.
-        let Ok(answer) = ports.jobs.parent(&key, page, within).await else {
-            return Fit::Unknown;
+        let answer = match ports.jobs.parent(&key, page, within).await {
+            Ok(answer) => answer,
+            // Also where it is missing: it is listed, and reads may lag.
+            Err(error) => {
+                keep_to(ports, &error).await?;
+                return Ok(Fit::Unknown);
+            }
         };
         is_terminal = answer.status.is_terminal();
         let known = present.len();
         for item in answer.items.unwrap_or_default() {
             match normalised_url(&item.url).filter(|url| wanted.contains(url)) {
                 Some(url) => present.insert(url),
-                None => return Fit::No,
+                None => return Ok(Fit::No),
             };
         }
         if present.len() == known {
             break;
         }
     }
-    judge_batch(listed, urls.len(), &wanted, &present, is_terminal)
+    Ok(judge_batch(listed, urls.len(), &wanted, &present, is_terminal))
 }
 
 /// Judges a batch all of whose known items are wanted ones.

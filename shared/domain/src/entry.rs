@@ -304,11 +304,19 @@ pub struct Counters {
     pub put_offs: u32,
     /// Sweeps since the last look at the job.
     pub sweeps: u32,
+    /// Answers in a row, beside single 404s, that told nothing of the job.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub unusable: u32,
     /// Times a terminal entry was opened again by word from the platform.
     pub reopens: u32,
     /// When the job was first seen finished while its children were still settling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settling_since: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_none_yet(count: &u32) -> bool {
+    *count == 0
 }
 
 /// One line of an entry's history.

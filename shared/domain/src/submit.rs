@@ -1,8 +1,12 @@
 //! Submitting: an intent, one paid POST, a linked row, a closed intent.
 
+mod recover;
+
 use std::time::Duration;
 
-use crate::adopt::{Claimed, Found, claim, find_lost};
+pub use self::recover::recover;
+pub(crate) use self::recover::recover_together;
+use crate::adopt::{Claimed, claim};
 use crate::backoff::full_jitter;
 use crate::entry::Cause;
 use crate::intent::{Intent, IntentState, Submission};
@@ -299,58 +303,6 @@ async fn pause(
 ) -> Result<(), PortError> {
     let until = after(ports.clock.now(), wait.min(ports.limits.retry_after_clamp));
     ports.pauses.extend(ports.ledger, scope, until, error.kind.as_str()).await
-}
-
-/// Finds out what became of an open intent's POST. Never pays: a POST that is proved not
-/// accepted leaves the intent deferred.
-///
-/// # Errors
-/// Those of the ledger.
-pub async fn recover(ports: Ports<'_>, intent: Intent) -> Result<Submitted, PortError> {
-    let IntentState::Open { post } = intent.state.clone() else { return Ok(contended(ports)) };
-    let now = ports.clock.now();
-    let look_at = post.recover_from(ports.limits);
-    if now < look_at {
-        return Ok(Submitted::Unanswered { look_at });
-    }
-    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
-        let due_at = after(pause.until, jitter(ports, 0));
-        let expected = IntentExpected::Version(intent.version);
-        ports.ledger.write_intent(&intent.put_off(due_at), expected).await?;
-        return Ok(Submitted::Unanswered { look_at: due_at });
-    }
-    let found =
-        find_lost(ports, &intent.request, &post, Look::Scheduled, |job_id| intent.link(job_id));
-    match found.await? {
-        Found::Job(job_id) => {
-            let state = IntentState::Accepted { job_id: job_id.clone() };
-            close(ports, &intent, state).await?;
-            Ok(Submitted::Accepted { job_id, by: Submitter::Earlier })
-        }
-        Found::Nothing => {
-            // Only the winner may say so: a loser's knowledge is older.
-            let state = IntentState::Deferred { post };
-            match moved(ports, &intent, state).await? {
-                Some(_) => {
-                    Ok(Submitted::Deferred { wait: Duration::ZERO, because: Deferral::Contended })
-                }
-                None => Ok(contended(ports)),
-            }
-        }
-        Found::Undecided if post.is_ambiguous(now, ports.limits) => {
-            close(ports, &intent, IntentState::Ambiguous).await?;
-            Ok(Submitted::Ambiguous)
-        }
-        Found::Undecided => {
-            let wait = jitter(ports, post.searches).max(ports.limits.backoff_base);
-            let due_at = after(now, wait);
-            let state = IntentState::Open { post: post.searched() };
-            let next = Intent { state, ..intent.put_off(due_at) };
-            let expected = IntentExpected::Version(intent.version);
-            ports.ledger.write_intent(&next, expected).await?;
-            Ok(Submitted::Unanswered { look_at: due_at })
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use crate::entry::{Cause, DeadReason, Entry, State};
 use crate::intent::Intent;
 use crate::job::JobKey;
 use crate::limits::LIST_PAGES_MAX;
+use crate::pause::Scope;
 use crate::ports::{Cursor, ErrorKind, PortError};
 use crate::steps::Ports;
-use crate::submit::{Submitted, recover};
+use crate::submit::{Submitted, recover_together};
 use crate::task::Task;
 use crate::time::after;
 use crate::update::{Changed, change};
@@ -35,22 +36,41 @@ pub struct Swept {
     pub partial: bool,
 }
 
-/// Sends a task for each overdue entry and recovers each overdue intent, at most `budget` rows
-/// of each. A row that is at fault itself is counted and passed over, outside the budget, so that
-/// a heap of such rows does not hide what lies behind it.
+/// Recovers each overdue intent and sends a task for each overdue entry, at most `budget` rows of
+/// each. A row that is at fault itself is counted and passed over, outside the budget, so that a
+/// heap of such rows does not hide what lies behind it. While the whole account is paused nothing
+/// can be asked, and nothing is done.
 ///
 /// # Errors
 /// Those of the ledger and the queue; what was done stays done.
 pub async fn sweep(ports: Ports<'_>, budget: u32) -> Result<Swept, PortError> {
     let mut swept = Swept::default();
-    let entries = sweep_entries(ports, budget, &mut swept).await;
-    // Recovering intents needs no queue: it does not wait until the queue is well again.
+    // Links first: rows wait for them. Neither waits for what the other needs to be well again.
     let intents = sweep_intents(ports, budget, &mut swept).await;
-    entries.and(intents)?;
+    let entries = sweep_entries(ports, budget, &mut swept).await;
+    intents.and(entries)?;
     Ok(swept)
 }
 
+/// The part of [`sweep`] that recovers intents.
+///
+/// # Errors
+/// Those of the ledger; what was done stays done.
+pub async fn recover_due(ports: Ports<'_>, budget: u32) -> Result<Swept, PortError> {
+    let mut swept = Swept::default();
+    sweep_intents(ports, budget, &mut swept).await?;
+    Ok(swept)
+}
+
+async fn is_paused(ports: Ports<'_>) -> Result<bool, PortError> {
+    let now = ports.clock.now();
+    Ok(ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some())
+}
+
 async fn sweep_entries(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Result<(), PortError> {
+    if is_paused(ports).await? {
+        return Ok(());
+    }
     let now = ports.clock.now();
     let mut left = budget;
     let mut cursor: Option<Cursor> = None;
@@ -154,6 +174,9 @@ async fn send(ports: Ports<'_>, row: Entry) -> Result<(), PortError> {
 }
 
 async fn sweep_intents(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Result<(), PortError> {
+    if is_paused(ports).await? {
+        return Ok(());
+    }
     let now = ports.clock.now();
     let mut left = budget;
     let mut cursor: Option<Cursor> = None;
@@ -164,15 +187,19 @@ async fn sweep_intents(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
         let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
         swept.unreadable = swept.unreadable.saturating_add(page.unreadable);
         for listed in &page.items {
-            let Some(outcome) = unless_faulty(recover_due(ports, &listed.id).await, swept)? else {
-                continue;
-            };
-            left = left.saturating_sub(1);
-            match outcome {
-                Some(Submitted::Accepted { .. }) => swept.adopted += 1,
-                Some(Submitted::Deferred { .. }) => swept.not_accepted += 1,
-                Some(Submitted::Ambiguous) => swept.ambiguous += 1,
-                Some(Submitted::Refused(_) | Submitted::Unanswered { .. }) | None => {}
+            if left == 0 {
+                break;
+            }
+            let recovered = recover_listed(ports, &listed.id, left).await;
+            let Some(outcomes) = unless_faulty(recovered, swept)? else { continue };
+            left = left.saturating_sub(u32::try_from(outcomes.len()).unwrap_or(u32::MAX));
+            for outcome in outcomes {
+                match outcome {
+                    Submitted::Accepted { .. } => swept.adopted += 1,
+                    Submitted::Deferred { .. } => swept.not_accepted += 1,
+                    Submitted::Ambiguous => swept.ambiguous += 1,
+                    Submitted::Refused(_) | Submitted::Unanswered { .. } => {}
+                }
             }
         }
         cursor = page.next;
@@ -184,16 +211,21 @@ async fn sweep_intents(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
     Ok(())
 }
 
-/// Recovers an intent that was listed as due, if it is: the list may lag behind it.
-async fn recover_due(ports: Ports<'_>, id: &str) -> Result<Option<Submitted>, PortError> {
+/// Recovers an intent that was listed as due, if it is, and others that can be found with it: the
+/// list may lag behind it.
+async fn recover_listed(
+    ports: Ports<'_>,
+    id: &str,
+    at_most: u32,
+) -> Result<Vec<Submitted>, PortError> {
     let now = ports.clock.now();
     let intent = ports.ledger.load_intent(id).await?;
     let is_due = |intent: &Intent| {
         intent.state.is_open() && intent.due_at.is_none_or(|due_at| due_at <= now)
     };
     match intent.filter(is_due) {
-        Some(intent) => recover(ports, intent).await.map(Some),
-        None => Ok(None),
+        Some(intent) => recover_together(ports, intent, at_most).await,
+        None => Ok(Vec::new()),
     }
 }
 

@@ -132,6 +132,9 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return put_off_for(ports, entry, wait, PutOff::Paused(pause.why)).await;
     }
+    if let Some(worked) = unlinked::put_off_unasked(ports, &entry).await? {
+        return Ok(worked);
+    }
     // Boxed, since these are large and few callers need all of them.
     match task.key.kind {
         Kind::Extract => Box::pin(extract::work(ports, entry, look)).await,
@@ -209,7 +212,47 @@ async fn wait_for_end(
     if after(entry.first_seen, ports.limits.max_age) <= ports.clock.now() {
         return settle::die(ports, entry, DeadReason::NeverSettled, None, None).await;
     }
+    if entry.state == State::Expected {
+        return leave_to_polling(ports, entry, because).await;
+    }
     wait_longer(ports, entry, because).await
+}
+
+/// Leaves a row that nobody has announced to bulk polling, after a look that found the job
+/// unfinished: one page of the job list answers for a hundred such rows.
+async fn leave_to_polling(
+    ports: Ports<'_>,
+    entry: Entry,
+    because: PutOff,
+) -> Result<Worked, PortError> {
+    let (now, limits) = (ports.clock.now(), ports.limits);
+    let counters = found(&entry.counters);
+    let (base, cap) = (limits.announce_grace / 4, limits.backoff_cap);
+    let wait = full_jitter(counters.put_offs, base, cap, ports.random.next_u64()).max(base / 2);
+    let seen = entry.seen();
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| row.seen() == seen).map(|row| {
+            let mut next = row.put_off(now, counters.clone(), limits);
+            next.due_at = Some(after(now, wait));
+            next
+        })
+    })
+    .await?;
+    Ok(match changed {
+        Changed::Written(_) => Worked::PutOff { wait, because },
+        Changed::Left(_) => Worked::Skipped(Skip::Overtaken),
+    })
+}
+
+/// The counters after a look that found the job.
+fn found(counters: &Counters) -> Counters {
+    Counters {
+        put_offs: counters.put_offs.saturating_add(1),
+        missing: 0,
+        unusable: 0,
+        sweeps: 0,
+        ..counters.clone()
+    }
 }
 
 /// Puts a row off after a look that found its job, whatever its age.
@@ -225,12 +268,7 @@ async fn put_off_once_more(
     wait: Duration,
     because: PutOff,
 ) -> Result<Worked, PortError> {
-    let counters = Counters {
-        put_offs: entry.counters.put_offs.saturating_add(1),
-        missing: 0,
-        sweeps: 0,
-        ..entry.counters.clone()
-    };
+    let counters = found(&entry.counters);
     put_off_with(ports, entry, wait, counters, because).await
 }
 

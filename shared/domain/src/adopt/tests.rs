@@ -339,7 +339,7 @@ async fn only_a_list_that_was_read_whole_proves_that_nothing_was_accepted() {
         (repeats_full, Found::Undecided, 2),
         (repeats_short, Found::Nothing, 2),
         (small_pages, Found::Nothing, 31),
-        (breaks, Found::Undecided, 2),
+        (breaks, Found::Undecided, 4),
         (breaks_late, Found::Undecided, 2),
     ] {
         let rig = Rig::new();
@@ -348,6 +348,28 @@ async fn only_a_list_that_was_read_whole_proves_that_nothing_was_accepted() {
         let link = |job_id: &JobId| link_of(&JobKey::new(Kind::Extract, job_id.clone()), "s");
         let found = find_lost(ports, &page(), &post(&rig), Look::Scheduled, link).await.unwrap();
         assert_eq!((found, rig.jobs.calls().len()), (expected, calls));
+    }
+}
+
+/// A page that came to grief on its way is asked for again at once; what asks for a pause, or may
+/// have been cut by a time-out, is not.
+#[tokio::test]
+async fn a_list_is_read_whole_although_pages_break() {
+    let broken = |kind, status| error(kind, status);
+    for (trouble, expected, calls) in [
+        (vec![broken(ApiErrorKind::Unavailable, Some(503)); 2], Found::Job(id("x")), 4),
+        (vec![broken(ApiErrorKind::Unreadable, Some(200)); 2], Found::Job(id("x")), 4),
+        (vec![broken(ApiErrorKind::Unavailable, Some(503)); 3], Found::Undecided, 3),
+        (vec![broken(ApiErrorKind::Unavailable, None)], Found::Undecided, 1),
+        (vec![broken(ApiErrorKind::Throttled, Some(429))], Found::Undecided, 1),
+    ] {
+        let rig = Rig::new();
+        rig.jobs.list_job(Kind::Extract, listed("x", rig.now(), "https://example.com/page"));
+        for error in &trouble {
+            rig.jobs.fail_list(error.clone());
+        }
+        let found = find(&rig, &page(), &post(&rig), "s").await;
+        assert_eq!((found, rig.jobs.calls().len()), (expected, calls), "{trouble:?}");
     }
 }
 

@@ -1,3 +1,5 @@
+mod together;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -166,8 +168,10 @@ async fn one_failed_search_makes_nothing_ambiguous_however_late_it_is() {
     rig.jobs.answer_submit(ScriptedSubmit::AcceptedUnanswered(id("job-1")));
     submit_page(&rig).await;
     rig.clock.advance(12 * HOUR);
-    rig.jobs.fail_list(error(ApiErrorKind::Unavailable, Some(503)));
-    assert!(matches!(submit_page(&rig).await, Submitted::Unanswered { .. }));
+    rig.jobs.fail_list(error(ApiErrorKind::Unavailable, None));
+    let Submitted::Unanswered { look_at } = submit_page(&rig).await else { panic!("decided") };
+    assert_eq!(submit_page(&rig).await, Submitted::Unanswered { look_at }, "not before its time");
+    rig.clock.advance_to(look_at);
     assert_eq!(submit_page(&rig).await, accepted("job-1", Submitter::Earlier));
 }
 

@@ -149,7 +149,7 @@ async fn failed(
     let forgotten = is_forgotten(created_at, ports.clock.now(), ports.limits);
     match judge_failure(&entry, &error, unresolved, forgotten, ports.limits) {
         Failure::Die(reason) => settle::die(ports, entry, reason, Some(error), None).await,
-        Failure::Wait => wait_for_end(ports, entry, PutOff::Unlinked).await,
+        Failure::Wait => unlinked::put_off_failed(ports, entry, job, error).await,
         Failure::Resubmit(next) => {
             let dt = date_of(&entry, created_at);
             resubmit::begin(ports, entry, *next, error, dt, look).await

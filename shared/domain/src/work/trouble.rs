@@ -63,7 +63,10 @@ pub(super) async fn later(
         ApiErrorKind::Unreadable => Some(DeadReason::NeverSettled),
         _ => None,
     };
-    let old = after(entry.first_seen, ports.limits.max_age) <= ports.clock.now();
+    let unusable = entry.counters.unusable.saturating_add(u32::from(reason.is_some()));
+    // One bad answer says nothing of an old job that nobody could ask for meanwhile.
+    let old = after(entry.first_seen, ports.limits.max_age) <= ports.clock.now()
+        && unusable >= ports.limits.missing_looks_max;
     if let Some(reason) = reason.filter(|_| old) {
         let said = Some(error.as_job_error());
         return settle::die(ports, entry, reason, said, None).await;
@@ -72,6 +75,7 @@ pub(super) async fn later(
     let wait = wait.min(ports.limits.retry_after_clamp);
     let counters = Counters {
         put_offs: entry.counters.put_offs.saturating_add(1),
+        unusable,
         sweeps: 0,
         ..entry.counters.clone()
     };

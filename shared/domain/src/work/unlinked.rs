@@ -5,17 +5,25 @@
 
 use std::time::Duration;
 
-use super::{PutOff, Worked, jitter, put_off_once_more};
-use crate::entry::Entry;
+use super::{PutOff, Worked, jitter, put_off_once_more, settle};
+use crate::entry::{DeadReason, Entry};
+use crate::job::JobError;
 use crate::limits::Limits;
-use crate::ports::PortError;
+use crate::ports::{ExtractJob, PortError};
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between};
 
-/// How long a row may wait: until a lost answer can be looked for, and once more the margin of the
-/// job lists, in which the sweep comes by and looks.
+/// How long a finished row may wait: until a lost answer can be looked for, and once more the margin
+/// of the job lists, in which the sweep comes by and looks.
 const fn longest_wait(limits: &Limits) -> Duration {
     limits.recovery().saturating_add(limits.adoption_margin)
+}
+
+/// How long a failed row may wait. Each open POST ends by bounds of its own, in which a time when
+/// the platform could not be asked does not count; this one is for a row of the ledger that no
+/// search can close, such as one that does not decode.
+const fn longest_wait_of_failed(limits: &Limits) -> Duration {
+    limits.max_age.saturating_add(limits.ambiguous_after)
 }
 
 /// Whether a POST whose answer is not known yet may have made the row's job, which has no link.
@@ -35,6 +43,19 @@ pub(super) async fn may_be_ours(
     ports.ledger.has_unresolved_post(entry.key.kind, until).await
 }
 
+/// Puts a row off before its job is asked for, if an earlier look found the job finished and the
+/// row still waits for its link: what the platform would say is known.
+pub(super) async fn put_off_unasked(
+    ports: Ports<'_>,
+    entry: &Entry,
+) -> Result<Option<Worked>, PortError> {
+    // A row with a date is beyond this wait already.
+    if entry.job_created_at.is_none() || entry.dt.is_some() {
+        return Ok(None);
+    }
+    put_off(ports, entry, entry.job_created_at).await
+}
+
 /// Puts a row off before its result is stored while a POST of ours may have made its job; `None`
 /// when nothing is to be waited for.
 pub(super) async fn put_off(
@@ -49,5 +70,32 @@ pub(super) async fn put_off(
         return Ok(None);
     }
     let wait = jitter(ports, entry.counters.put_offs).min(between(now, until));
-    put_off_once_more(ports, entry.clone(), wait, PutOff::Unlinked).await.map(Some)
+    wait_for_link(ports, entry.clone(), created_at, wait).await.map(Some)
+}
+
+/// Puts a row off whose job failed and that a POST of ours may have made: whether it is tried again
+/// depends on that. Age is no reason to give it up, since it has settled.
+pub(super) async fn put_off_failed(
+    ports: Ports<'_>,
+    entry: Entry,
+    job: &ExtractJob,
+    error: JobError,
+) -> Result<Worked, PortError> {
+    let until = after(entry.first_seen, longest_wait_of_failed(ports.limits));
+    if until <= ports.clock.now() {
+        let reason = DeadReason::UnlinkedFailure;
+        return settle::die(ports, entry, reason, Some(error), None).await;
+    }
+    let wait = jitter(ports, entry.counters.put_offs);
+    wait_for_link(ports, entry, job.created_at, wait).await
+}
+
+async fn wait_for_link(
+    ports: Ports<'_>,
+    entry: Entry,
+    created_at: Option<Timestamp>,
+    wait: Duration,
+) -> Result<Worked, PortError> {
+    let entry = Entry { job_created_at: created_at.or(entry.job_created_at), ..entry };
+    put_off_once_more(ports, entry, wait, PutOff::Unlinked).await
 }

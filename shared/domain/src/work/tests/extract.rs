@@ -8,7 +8,7 @@ use crate::place::extract_key;
 use crate::ports::{ApiErrorKind, ExtractJob, RawJson, Results};
 use crate::submit::Submitted;
 use crate::task::Task;
-use crate::time::{after, before};
+use crate::time::{after, before, between};
 use crate::work::{Failure, PutOff, Skip, Worked, judge_failure, work};
 
 const KEY_OF_A: &str = "kind=extract/dt=2026-11-29/a.json.gz";
@@ -184,11 +184,33 @@ async fn a_job_that_never_finishes_is_given_up_at_its_longest_age() {
         let begun = rig.now();
         rig.settle().await;
         assert_eq!(rig.stands(&key), "dead never_settled");
-        let lasted = crate::time::between(begun, rig.now());
+        let lasted = between(begun, rig.now());
         assert!(lasted >= rig.limits.max_age && lasted < rig.limits.max_age + HOUR, "{lasted:?}");
         let calls = rig.jobs.calls().len();
         assert!((100..2_000).contains(&calls), "{calls} looks in two days");
     }
+}
+
+/// An unfinished job that nobody has announced is left to bulk polling: no task is sent, and the
+/// row is due in its time. It ends at its longest age all the same.
+#[tokio::test]
+async fn an_unfinished_job_that_nobody_announced_is_left_to_bulk_polling() {
+    let rig = Rig::new();
+    let key = extract("a");
+    let link = Some(link_of(&key, "s"));
+    rig.ledger.place(&Entry::expected(key.clone(), link, Cause::Submit, rig.now(), &rig.limits));
+    rig.clock.advance(rig.limits.announce_grace);
+    rig.jobs.answer_extract(&key.job_id, Ok(answer(&key, JobStatus::Processing)));
+    let worked = rig.work(&key).await;
+    assert!(matches!(worked, Worked::PutOff { because: PutOff::Unfinished(_), .. }), "{worked:?}");
+    assert_eq!(rig.queue.depth(), 0);
+    let row = rig.entry(&key);
+    let wait = between(rig.now(), row.due_at.unwrap());
+    assert!(wait >= rig.limits.announce_grace / 8 && wait <= rig.limits.backoff_cap, "{wait:?}");
+    assert_eq!((row.state.clone(), row.counters.put_offs), (State::Expected, 1));
+    rig.settle().await;
+    assert_eq!(rig.stands(&key), "dead never_settled");
+    assert!(rig.jobs.calls().len() < 700, "{} looks in two days", rig.jobs.calls().len());
 }
 
 /// WK-09: a late reader of `processing` changes nothing after another one has stored.
@@ -272,8 +294,8 @@ fn open_intent(rig: &Rig) -> Intent {
     Intent::open(&super::rig::submission(super::rig::page()), "t".into(), rig.now(), &rig.limits)
 }
 
-/// WK-14: while a POST of ours may have made the job, it is neither given up nor paid for; only
-/// its age ends that, and a redrive begins with a fresh budget.
+/// WK-14: while a POST of ours may have made the job, it is neither given up nor paid for; a POST
+/// that nobody ever closes does not keep it for ever, and a redrive begins with a fresh budget.
 #[tokio::test]
 async fn an_unlinked_failure_waits_for_an_unresolved_post() {
     let rig = Rig::new();
@@ -286,13 +308,14 @@ async fn an_unlinked_failure_waits_for_an_unresolved_post() {
     intent.due_at = Some(after(rig.now(), 1_000 * HOUR));
     rig.ledger.place_intent(&intent);
     let begun = rig.now();
-    while rig.now() < after(begun, 47 * HOUR) {
+    let longest = rig.limits.max_age + rig.limits.ambiguous_after;
+    while rig.now() < after(begun, longest.saturating_sub(HOUR)) {
         let worked = rig.work_when_due(&key).await;
         assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");
         rig.clock.advance(10 * MINUTE);
     }
     rig.clock.advance(2 * HOUR);
-    assert_eq!(rig.work_when_due(&key).await, dead(DeadReason::NeverSettled));
+    assert_eq!(rig.work_when_due(&key).await, dead(DeadReason::UnlinkedFailure));
     let redriven = rig.entry(&key).redriven(rig.now(), &rig.limits).unwrap();
     rig.ledger.place(&redriven);
     let worked = rig.work(&key).await;

@@ -194,6 +194,25 @@ async fn unusable_answers_age_a_job_and_trouble_of_the_account_does_not() {
     }
 }
 
+/// An old job that nobody could ask for meanwhile does not die of the first bad answer.
+#[tokio::test]
+async fn one_unusable_answer_gives_no_job_up_however_old_it_is() {
+    for kind in [Kind::Unreadable, Kind::Missing] {
+        let rig = Rig::new();
+        let key = extract("a");
+        rig.announce(&key).await;
+        if kind == Kind::Missing {
+            (0..50).for_each(|_| rig.looks.note(true));
+        }
+        rig.clock.advance(rig.limits.max_age + HOUR);
+        rig.jobs.answer_extract(&key.job_id, Err(error(kind, None)));
+        rig.jobs.answer_extract(&key.job_id, Ok(answer(&key, JobStatus::Completed)));
+        rig.work(&key).await;
+        rig.settle().await;
+        assert_eq!(rig.stands(&key), "stored", "{kind:?}");
+    }
+}
+
 /// WK-05: `Retry-After: 3600` and `50000`: no sleep; the account pauses, this row and its
 /// neighbour are put off to the pause's end, and no receive of the queue is spent.
 #[tokio::test]

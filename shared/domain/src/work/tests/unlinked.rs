@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use super::parents::whole;
-use super::rig::{MINUTE, Rig, answer, batch, extract, id, items, link_of, page, stored_object};
+use super::rig::{
+    HOUR, MINUTE, Rig, answer, batch, extract, id, items, link_of, page, stored_object,
+};
 use crate::adopt::claim;
 use crate::entry::Cause;
 use crate::intent::{Intent, IntentState};
-use crate::job::{JobKey, JobStatus};
+use crate::job::{JobError, JobKey, JobStatus};
 use crate::limits::Limits;
+use crate::pause::Scope;
 use crate::ports::{ExtractJob, ParentPage};
 use crate::request::{FetchOptions, JobRequest};
 use crate::submit::{Submitted, submit};
@@ -154,4 +157,62 @@ async fn the_users_id_survives_a_lost_answer() {
         assert_eq!(object["ref"], "my-ref");
         assert_eq!(rig.jobs.submits().len(), 1);
     }
+}
+
+/// A failed job whose POST's answer was lost, announced; its row has been looked at once.
+async fn failed_and_unanswered() -> (Rig, JobKey) {
+    let rig = Rig::new();
+    let key = extract("x");
+    rig.jobs.answer_submit(ScriptedSubmit::AcceptedUnanswered(id("x")));
+    let submitted = submit(rig.ports(), &super::rig::submission(page())).await.unwrap();
+    assert!(matches!(submitted, Submitted::Unanswered { .. }), "{submitted:?}");
+    let mut failed = answer(&key, JobStatus::Failed);
+    failed.created_at = Some(rig.now());
+    failed.error = Some(JobError::new("TIMEOUT", "", true));
+    rig.jobs.answer_extract(&key.job_id, Ok(failed));
+    let replacement = id("job-1");
+    let done = answer(&JobKey::new(key.kind, replacement.clone()), JobStatus::Completed);
+    rig.jobs.answer_extract(&replacement, Ok(done));
+    rig.announce(&key).await;
+    let worked = rig.work(&key).await;
+    assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");
+    (rig, key)
+}
+
+/// The account is paused for longer than a job may be old. The job has settled, and whose it is
+/// could not be asked: its age is no reason to give it up.
+#[tokio::test]
+async fn a_failed_row_that_waits_for_its_link_does_not_die_of_its_age() {
+    let (rig, key) = failed_and_unanswered().await;
+    let until = after(rig.now(), rig.limits.max_age + HOUR);
+    rig.pauses.extend(&rig.ledger, Scope::All, until, "throttled").await.unwrap();
+    rig.clock.advance_to(until);
+    // The worker comes before the sweep that finds the POST's job.
+    let worked = rig.work_when_due(&key).await;
+    assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");
+    rig.settle().await;
+    assert_eq!(rig.stands(&key), "superseded job-1");
+    assert_eq!(rig.stands(&extract("job-1")), "stored");
+    assert_eq!(rig.jobs.submits().len(), 2);
+}
+
+/// While it waits, what the platform would say of the job is known, and costs no call.
+#[tokio::test]
+async fn a_row_that_waits_for_its_link_asks_once() {
+    let key = extract("x");
+    let rig = announced_early(&key).await;
+    for _ in 0..5 {
+        let worked = rig.work_when_due(&key).await;
+        assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");
+    }
+    assert_eq!(rig.jobs.calls().len(), 1);
+    claim(rig.ports(), &key, &link_of(&key, "s"), Cause::Submit).await.unwrap();
+    assert!(matches!(rig.work_when_due(&key).await, Worked::Stored { .. }));
+    assert_eq!(rig.jobs.calls().len(), 2);
+    let (rig, key) = failed_and_unanswered().await;
+    let asked = rig.jobs.calls().len();
+    for _ in 0..5 {
+        rig.work_when_due(&key).await;
+    }
+    assert_eq!(rig.jobs.calls().len(), asked);
 }
