@@ -29,7 +29,8 @@ pub fn parse_retry_after(value: &str, now: Timestamp, clamp: Duration) -> Option
         return Some(Duration::from_secs(seconds).min(clamp));
     }
     let date = httpdate::parse_http_date(value).ok()?;
-    let at = Timestamp::try_from(date).ok()?;
+    // The last day that an HTTP date can name lies beyond the end of our time.
+    let at = Timestamp::try_from(date).unwrap_or(Timestamp::MAX);
     Some(between(now, at).min(clamp))
 }
 
@@ -55,6 +56,7 @@ mod tests {
         assert_eq!(read("Monday, 30-Nov-26 00:01:00 GMT"), Some(60));
         assert_eq!(read("Mon, 30 Nov 2026 05:00:00 GMT"), Some(3_600));
         assert_eq!(read("Sun, 29 Nov 2026 00:00:00 GMT"), Some(0));
+        assert_eq!(read("Fri, 31 Dec 9999 23:59:59 GMT"), Some(3_600));
         for nonsense in ["", "-1", "1.5", "1e3", "soon", "50 000", "NaN", "+5"] {
             assert_eq!(read(nonsense), None, "{nonsense}");
         }

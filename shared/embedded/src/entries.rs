@@ -10,7 +10,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::cursor;
 use crate::limits::PAGE_ROWS_MAX;
-use crate::row::{EntryRow, decode_entry, decode_intent, key_columns, micros, version_column};
+use crate::row::{
+    EntryRow, Text, decode_entry, key_columns, listed_entry, listed_intent, micros, version_column,
+};
 use crate::store::{LEDGER, SqliteStore, ledger_error};
 
 /// What the file did with a conditional write; the row that is there is decoded elsewhere, so
@@ -131,9 +133,9 @@ impl Due for SqliteStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
-        let from: Option<(i64, i64, String)> = cursor::decode(after)
+        let from: Option<(i64, i64, Text)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_due", ErrorKind::Invalid, error))?;
-        let (due_at, kind, job_id) = from.unwrap_or((i64::MIN, i64::MIN, String::new()));
+        let (due_at, kind, job_id) = from.unwrap_or((i64::MIN, i64::MIN, Text::default()));
         let until = micros(now);
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
@@ -149,10 +151,10 @@ impl Due for SqliteStore {
                         let at = (row.get(0)?, row.get(1)?, row.get(2)?);
                         Ok((at, row.get(3)?))
                     })?
-                    .collect::<rusqlite::Result<Vec<((i64, i64, String), String)>>>()
+                    .collect::<rusqlite::Result<Vec<((i64, i64, Text), Text)>>>()
             })
             .await?;
-        let page = page(rows, limit, |(_, kind, job_id), json| decode_entry(*kind, job_id, json));
+        let page = page(rows, limit, |(_, kind, job_id), json| listed_entry(*kind, job_id, json));
         Ok(page)
     }
 
@@ -162,9 +164,9 @@ impl Due for SqliteStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Intent>, PortError> {
-        let from: Option<(i64, String)> = cursor::decode(after)
+        let from: Option<(i64, Text)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_due_intents", ErrorKind::Invalid, error))?;
-        let (due_at, id) = from.unwrap_or((i64::MIN, String::new()));
+        let (due_at, id) = from.unwrap_or((i64::MIN, Text::default()));
         let until = micros(now);
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
@@ -178,19 +180,19 @@ impl Due for SqliteStore {
                     .query_map(params![until, due_at, id, i64::from(limit) + 1], |row| {
                         Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
                     })?
-                    .collect::<rusqlite::Result<Vec<((i64, String), String)>>>()
+                    .collect::<rusqlite::Result<Vec<((i64, Text), Text)>>>()
             })
             .await?;
-        Ok(page(rows, limit, |(_, id), json| decode_intent(id, json)))
+        Ok(page(rows, limit, |(_, id), json| listed_intent(id, json)))
     }
 }
 
 /// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
 /// last; rows that do not decode are left out and counted.
 fn page<K: serde::Serialize, T, E>(
-    mut rows: Vec<(K, String)>,
+    mut rows: Vec<(K, Text)>,
     limit: u32,
-    decode: impl Fn(&K, &str) -> Result<T, E>,
+    decode: impl Fn(&K, &Text) -> Result<T, E>,
 ) -> Page<T> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;

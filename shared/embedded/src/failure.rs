@@ -36,6 +36,13 @@ impl Failure {
 }
 
 fn kind_of(error: &rusqlite::Error) -> ErrorKind {
+    // What the file holds is not of its column's type, or no Unicode.
+    if matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::Utf8Error(..)
+    ) {
+        return ErrorKind::Corrupt;
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => ErrorKind::Denied,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorKind::Corrupt,

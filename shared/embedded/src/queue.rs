@@ -10,7 +10,7 @@ use domain::time::{Timestamp, after, between};
 use rusqlite::{Connection, params};
 
 use crate::limits::TAKE_MAX;
-use crate::row::micros;
+use crate::row::{Text, micros};
 use crate::store::SqliteStore;
 
 /// The port's name in errors.
@@ -122,13 +122,13 @@ fn take(connection: &Connection, now: i64, until: i64, limit: u32) -> rusqlite::
              ORDER BY visible_at, id LIMIT ?2",
         )?
         .query_map(params![now, limit], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-        .collect::<rusqlite::Result<Vec<(i64, i64, String)>>>()?;
+        .collect::<rusqlite::Result<Vec<(i64, i64, Text)>>>()?;
     let mut taken = Taken { held: Vec::with_capacity(visible.len()), dropped: 0 };
     let mut hide =
         connection.prepare_cached("UPDATE tasks SET visible_at = ?2, takes = ?3 WHERE id = ?1")?;
     let mut drop_one = connection.prepare_cached("DELETE FROM tasks WHERE id = ?1")?;
     for (id, takes, body) in visible {
-        if let Ok(task) = Task::decode(&body) {
+        if let Some(Ok(task)) = body.as_str().map(Task::decode) {
             let take = takes.wrapping_add(1);
             hide.execute([id, until, take])?;
             taken.held.push(HeldTask { task, receipt: write_receipt(id, take) });

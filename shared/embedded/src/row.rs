@@ -3,9 +3,12 @@
 use domain::entry::{Entry, State, StateName};
 use domain::intent::Intent;
 use domain::job::{JobKey, Kind};
+use domain::limits::JOB_ID_BYTES_MAX;
 use domain::time::Timestamp;
-use serde::Serialize;
+use rusqlite::ToSql;
+use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::limits::ROW_BYTES_MAX;
 
@@ -35,6 +38,30 @@ pub(crate) enum EncodeError {
 pub(crate) struct DecodeError {
     row: String,
     detail: String,
+}
+
+/// A text as it lies in the file. A damaged one need not be Unicode, and must not keep anybody
+/// from the rows beside it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Text(Vec<u8>);
+
+impl Text {
+    /// The text, if it is one.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+}
+
+impl FromSql for Text {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_bytes().map(|bytes| Self(bytes.to_vec()))
+    }
+}
+
+impl ToSql for Text {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(&self.0)))
+    }
 }
 
 /// An entry's columns.
@@ -73,12 +100,20 @@ impl EntryRow {
 
 /// Reads an entry back, and checks that it is the one its key columns promise.
 pub(crate) fn decode_entry(kind: i64, job_id: &str, json: &str) -> Result<Entry, DecodeError> {
-    let name = || format!("entry {} {job_id}", kind_name(kind));
+    let name = || format!("entry {} {}", kind_name(kind), shown(job_id));
     let entry: Entry = decode_json(json, name)?;
     if kind_code(entry.key.kind) != kind || entry.key.job_id.as_str() != job_id {
         return Err(DecodeError { row: name(), detail: "it holds another key".to_owned() });
     }
     Ok(entry)
+}
+
+/// Reads an entry of a listing.
+pub(crate) fn listed_entry(kind: i64, job_id: &Text, json: &Text) -> Result<Entry, DecodeError> {
+    let (Some(job_id), Some(json)) = (job_id.as_str(), json.as_str()) else {
+        return Err(not_text(&format!("entry {}", kind_name(kind)), job_id));
+    };
+    decode_entry(kind, job_id, json)
 }
 
 /// An intent's columns.
@@ -113,12 +148,31 @@ impl IntentRow {
 
 /// Reads an intent back, and checks that it is the one its id promises.
 pub(crate) fn decode_intent(id: &str, json: &str) -> Result<Intent, DecodeError> {
-    let name = || format!("intent {id}");
+    let name = || format!("intent {}", shown(id));
     let intent: Intent = decode_json(json, name)?;
     if intent.id != id {
         return Err(DecodeError { row: name(), detail: "it holds another id".to_owned() });
     }
     Ok(intent)
+}
+
+/// Reads an intent of a listing.
+pub(crate) fn listed_intent(id: &Text, json: &Text) -> Result<Intent, DecodeError> {
+    let (Some(id), Some(json)) = (id.as_str(), json.as_str()) else {
+        return Err(not_text("intent", id));
+    };
+    decode_intent(id, json)
+}
+
+fn not_text(what: &str, name: &Text) -> DecodeError {
+    let name = shown(&String::from_utf8_lossy(&name.0));
+    DecodeError { row: format!("{what} {name}"), detail: "it is not UTF-8".to_owned() }
+}
+
+/// A name as a terminal may show it, cut.
+fn shown(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    name.chars().take(JOB_ID_BYTES_MAX).map(shown).collect()
 }
 
 /// A state's condition on the version that was read; none fits a version too large to be written.

@@ -2,9 +2,11 @@
 //!
 //! [`conformance`] holds one function per behaviour of a port; a macro per port, such as
 //! [`entries_conformance!`], makes a test of each for one adapter. [`faulty`] wraps any adapter
-//! and lets chosen calls fail before or after their effect, or hang.
+//! and lets chosen calls fail before or after their effect, or hang. [`corpus`] reads the inputs of
+//! the fuzz targets, so that ordinary tests check them as well.
 
 pub mod conformance;
+pub mod corpus;
 pub mod faulty;
 mod macros;
 pub mod platform;
