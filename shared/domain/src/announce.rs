@@ -7,6 +7,7 @@ use crate::job::JobKey;
 use crate::limits::Limits;
 use crate::ports::{Clock, Entries, PortError, Queue, Random};
 use crate::task::Task;
+use crate::time::Timestamp;
 use crate::update::{Changed, change};
 
 /// What announcing needs.
@@ -35,6 +36,25 @@ pub enum AnnounceOutcome {
     Known(StateName),
 }
 
+/// What an announcement made of a row, and what is left to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Announcing {
+    /// Nothing was to be done; the row's state.
+    Known(StateName),
+    /// The row is written, and its task is sent.
+    Sent {
+        /// The state before; `None` if the ledger did not know the job.
+        before: Option<StateName>,
+    },
+    /// The row is written, by this call or an earlier try of it, and its task is to be sent.
+    Unsent {
+        /// The row as it is.
+        row: Option<Box<Entry>>,
+        /// As above.
+        before: Option<StateName>,
+    },
+}
+
 /// Writes the row, then sends the task. After `Ok` the job is owed durably.
 ///
 /// If the task cannot be sent, the row is marked so (best effort) that the next announcement
@@ -54,14 +74,33 @@ pub async fn announce(
         delivery_id: delivery_id.map(ToOwned::to_owned),
         token: ports.random.token(),
     };
-    let read = ports.entries.load(key).await?;
+    let before = match ports.entries.announce(key, &announcement, now, ports.limits).await? {
+        Announcing::Known(state) => return Ok(AnnounceOutcome::Known(state)),
+        Announcing::Sent { before } => before,
+        Announcing::Unsent { row, before } => {
+            send(ports, key, row.map(|row| *row), &announcement).await?;
+            before
+        }
+    };
+    Ok(before.map_or(AnnounceOutcome::New, AnnounceOutcome::Sent))
+}
+
+/// [`Entries::announce`] for adapters that can but read and write rows.
+pub(crate) async fn announce_in_parts(
+    entries: &(impl Entries + ?Sized),
+    key: &JobKey,
+    announcement: &Announcement,
+    now: Timestamp,
+    limits: &Limits,
+) -> Result<Announcing, PortError> {
+    let read = entries.load(key).await?;
     let mut before = None;
     let mut send_again = false;
-    let changed = change(ports.entries, read, now, |row| {
+    let changed = change(entries, read, now, |row| {
         send_again = false;
-        match Entry::announce(row, key, &announcement, now, ports.limits) {
+        match Entry::announce(row, key, announcement, now, limits) {
             Announced::Write(entry) => {
-                before = row.filter(|row| !row.is_expired(now)).map(|row| row.state.name());
+                before = state_before(row, now);
                 Some(*entry)
             }
             Announced::SendAgain => {
@@ -72,13 +111,19 @@ pub async fn announce(
         }
     })
     .await?;
-    match changed {
+    Ok(match changed {
         Changed::Left(row) if !send_again => {
-            Ok(AnnounceOutcome::Known(row.map_or(StateName::Received, |row| row.state.name())))
+            Announcing::Known(row.map_or(StateName::Received, |row| row.state.name()))
         }
-        Changed::Left(row) => send(ports, key, row.map(|row| *row), &announcement, before).await,
-        Changed::Written(row) => send(ports, key, Some(*row), &announcement, before).await,
-    }
+        Changed::Left(row) => Announcing::Unsent { row, before },
+        Changed::Written(row) => Announcing::Unsent { row: Some(row), before },
+    })
+}
+
+/// The state of the row that an announcement is about to write over; an expired one counts as
+/// absent.
+pub fn state_before(row: Option<&Entry>, now: Timestamp) -> Option<StateName> {
+    row.filter(|row| !row.is_expired(now)).map(|row| row.state.name())
 }
 
 async fn send(
@@ -86,8 +131,7 @@ async fn send(
     key: &JobKey,
     row: Option<Entry>,
     announcement: &Announcement,
-    before: Option<StateName>,
-) -> Result<AnnounceOutcome, PortError> {
+) -> Result<(), PortError> {
     let task = Task { key: key.clone() };
     if let Err(error) = ports.queue.send(&task, Duration::ZERO).await {
         let ours = |row: &&Entry| row.token.as_deref() == Some(&announcement.token);
@@ -96,7 +140,7 @@ async fn send(
         drop(change(ports.entries, row, ports.clock.now(), unsent).await);
         return Err(error);
     }
-    Ok(before.map_or(AnnounceOutcome::New, AnnounceOutcome::Sent))
+    Ok(())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub enum Changed {
 /// # Errors
 /// Those of the ledger; `Unavailable` after [`WRITE_CONFLICTS_MAX`] lost races.
 pub async fn change(
-    entries: &dyn Entries,
+    entries: &(impl Entries + ?Sized),
     read: Option<Entry>,
     now: Timestamp,
     mut decide: impl FnMut(Option<&Entry>) -> Option<Entry> + Send,

@@ -3,9 +3,11 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::PortError;
-use crate::entry::{Entry, Seen, StateName};
+use crate::announce::{Announcing, announce_in_parts};
+use crate::entry::{Announcement, Entry, Seen, StateName};
 use crate::intent::Intent;
 use crate::job::{JobKey, Kind};
+use crate::limits::Limits;
 use crate::time::Timestamp;
 
 /// The whole ledger: the sum of its narrow parts.
@@ -32,6 +34,27 @@ pub trait Entries: Send + Sync {
     /// # Errors
     /// `Invalid` for a row over the limit; otherwise transient, `Denied` or `Corrupt`.
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError>;
+
+    /// Makes of a row what [`Entry::announce`] decides, in one atomic step if the adapter has one:
+    /// a store that holds rows and tasks sends the task as well.
+    ///
+    /// # Contract
+    /// The row that the decision was made from is the one that is written over. After `Ok`, row
+    /// and, with [`Announcing::Sent`], task are durable, also where nothing was to be done. When
+    /// the answer is lost both may be written; a second identical call, whose announcement has
+    /// the same token, does not write the row again.
+    ///
+    /// # Errors
+    /// Those of [`Entries::load`] and [`Entries::write`].
+    async fn announce(
+        &self,
+        key: &JobKey,
+        announcement: &Announcement,
+        now: Timestamp,
+        limits: &Limits,
+    ) -> Result<Announcing, PortError> {
+        announce_in_parts(self, key, announcement, now, limits).await
+    }
 }
 
 /// What a write expects to find.
