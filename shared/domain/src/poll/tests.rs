@@ -1,4 +1,6 @@
 mod bulk;
+mod deadline;
+mod jitter;
 mod unlisted;
 
 use std::sync::Mutex;
