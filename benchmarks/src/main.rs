@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
+mod accept;
 mod figures;
 mod machine;
 mod process;
@@ -23,14 +24,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Benchmark {
+    /// Deliveries accepted per second, beside receivers in Python and a bare handler
+    Accept(accept::Accept),
+    /// The bare handler that `accept` compares with
+    #[command(hide = true)]
+    BareReceiver,
     /// What the machine is: processor, cores, fdatasync
     Machine,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if matches!(arguments.benchmark, Benchmark::BareReceiver) {
+        return accept::serve_bare();
+    }
     println!("{}\n", machine::describe()?);
     match arguments.benchmark {
-        Benchmark::Machine => Ok(()),
+        Benchmark::Accept(accept) => accept.run(),
+        Benchmark::Machine | Benchmark::BareReceiver => Ok(()),
     }
 }
