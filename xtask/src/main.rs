@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod fuzz;
 mod python;
 mod tidy;
 mod traps;
@@ -19,6 +20,8 @@ usage: cargo xtask COMMAND
   test    all tests: Rust, then the official client and DuckDB in a Python environment
           --no-python leaves the latter out
   bench   the figures of docs/performance.md, in the release profile; `bench help` names them
+  fuzz    searches for inputs that break a parser, with nightly and cargo-fuzz;
+          `fuzz [TARGET]... [--seconds N]`, see fuzz/README.md
   tidy    the house rules that no lint knows
   docs    rewrites the generated pages";
 
@@ -40,6 +43,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
         "check" => check(),
         "test" => test(rest),
         "bench" => bench::measure(rest),
+        "fuzz" => fuzz::search(rest),
         "tidy" => tidy::run(),
         "docs" => docs(),
         "" | "help" | "--help" => {

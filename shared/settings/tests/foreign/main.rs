@@ -1,0 +1,3 @@
+//! Bytes of strangers, where settings are read; see `fuzz/README.md`.
+
+mod sources;
