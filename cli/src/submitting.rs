@@ -178,10 +178,11 @@ impl Call<'_> {
                 Ok(submitted) => submitted,
                 Err(error) => {
                     failures += 1;
-                    if failures >= FAILURES_MAX || !error.is_transient() {
+                    let is_late = self.left().is_zero();
+                    if failures >= FAILURES_MAX || !error.is_transient() || is_late {
                         return Tried::Ended(Ended::Failed(error));
                     }
-                    self.sleep(pipeline.limits.backoff_base).await;
+                    self.sleep(pipeline.limits.backoff_base.min(self.left())).await;
                     continue;
                 }
             };
@@ -205,14 +206,21 @@ impl Call<'_> {
                 }
                 Submitted::Deferred { wait, .. } => *wait,
             };
-            let left = between(now, manner.deadline);
-            if left.is_zero() {
+            if !self.left().is_zero() {
+                self.audience.waits(submission, &submitted);
+                self.sleep(wait.min(WAIT_MAX).min(self.left())).await;
+            }
+            // Nothing is tried again at the deadline: the POST could end long after it.
+            if self.left().is_zero() {
                 return Tried::Ended(Ended::GivenUp(submitted));
             }
-            self.audience.waits(submission, &submitted);
-            self.sleep(wait.min(WAIT_MAX).min(left)).await;
         }
         Tried::Stopped
+    }
+
+    /// Time until the deadline.
+    fn left(&self) -> Duration {
+        between(self.pipeline.clock.now(), self.manner.deadline)
     }
 
     async fn sleep(&self, wait: Duration) {

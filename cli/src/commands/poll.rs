@@ -43,10 +43,12 @@ pub(crate) struct Poll {
     /// When to give up waiting.
     #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "5m", value_parser = parse_duration)]
     max_wait: Duration,
-    /// First pause between two looks, drawn at random up to this; doubles each time.
+    /// First pause between two looks, drawn at random up to this; doubles each time. Without ids, a
+    /// job list is asked at most once in 2.5 times this.
     #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "1s", value_parser = parse_duration)]
     base: Duration,
-    /// Longest pause between two looks.
+    /// Longest pause between two looks. Without ids, a job list is asked at least once in ten times
+    /// this.
     #[arg(long, value_name = "DURATION", allow_negative_numbers = true, default_value = "30s", value_parser = parse_duration)]
     cap: Duration,
     /// One round, for a timer: end with 0 although jobs are still open.

@@ -405,3 +405,23 @@ proptest! {
         prop_assert_eq!(ended, RoundsEnded::Done);
     }
 }
+
+/// CL-02: a call that hangs while somebody ends the wait is given its moment, and no more than the
+/// deadline leaves.
+#[test]
+fn the_moment_after_a_stop_ends_with_the_deadline() {
+    let plan = Plan {
+        script: vec![(Weather::Hangs, Duration::ZERO)],
+        jobs: vec![(SECOND, false, Known::Expected)],
+        longest: 7 * SECOND,
+        base: SECOND,
+        cap: 30 * SECOND,
+        seed: 1,
+    };
+    let world = World::new(&plan);
+    let patience = world.patience(&plan);
+    let key = &world.jobs.jobs[0].0;
+    let stop = world.clock.sleep(5 * SECOND);
+    world.clock.run(poll_until(world.ports(), key, patience, stop)).unwrap().unwrap();
+    world.check(patience.deadline, &plan).unwrap();
+}
