@@ -5,7 +5,7 @@ use std::fmt;
 use domain::limits::{REF_BYTES_MAX, URL_BYTES_MAX};
 use domain::request::{FetchOptions, JobRequest, RequestError};
 
-use super::{NameError, parse_name};
+use super::name::{NameError, parse_name};
 
 /// Longest line, in bytes: the longest URL, a tab, the longest ref, and white space.
 const LINE_BYTES_MAX: usize = URL_BYTES_MAX + REF_BYTES_MAX + 64;
@@ -13,6 +13,8 @@ const LINE_BYTES_MAX: usize = URL_BYTES_MAX + REF_BYTES_MAX + 64;
 const LINES_MAX: usize = 1_000_000;
 /// Problems that are shown; further ones are counted.
 const SHOWN_MAX: usize = 10;
+/// Characters of a URL that are shown when it cannot be used.
+const URL_CHARS_SHOWN: usize = 80;
 /// Marks that some editors put before UTF-8 and UTF-16.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
@@ -157,7 +159,11 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, Fault> {
 
 fn check_url(url: &str) -> Result<(), RequestError> {
     JobRequest::extract(url, FetchOptions::default()).map(drop).map_err(|error| match error {
-        RequestError::Url { url } => RequestError::Url { url: without_secrets(&url) },
+        // Cut last: where a cut takes the `@` away, what stood before it is no longer told apart.
+        RequestError::Url { .. } => {
+            let shown = without_secrets(url.trim());
+            RequestError::Url { url: shown.chars().take(URL_CHARS_SHOWN).collect() }
+        }
         error => error,
     })
 }
