@@ -2,14 +2,11 @@
 
 /// The command line's own modules, which no library shows.
 #[allow(dead_code)]
+#[path = "../../cli/src/input"]
 mod input {
-    #[path = "../../../cli/src/input/duration.rs"]
     mod duration;
-    #[path = "../../../cli/src/input/foreign.rs"]
     pub(crate) mod foreign;
-    #[path = "../../../cli/src/input/lines.rs"]
     mod lines;
-    #[path = "../../../cli/src/input/name.rs"]
     mod name;
 }
 

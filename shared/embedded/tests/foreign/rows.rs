@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use domain::entry::Entry;
+use domain::entry::{Announcement, Cause, Entry};
 use domain::intent::{Intent, IntentState};
 use domain::job::{JobId, JobKey, Kind};
 use domain::limits::Limits;
@@ -76,6 +76,13 @@ impl<'a> Columns<'a> {
         let place = usize::try_from(self.integers[0]).ok()?;
         Kind::ALL.get(place).copied()
     }
+
+    /// The key under which the row can be asked for.
+    fn key(&self) -> Option<JobKey> {
+        let name = std::str::from_utf8(self.name).ok()?;
+        let id = JobId::parse(name).ok().filter(|id| id.as_str() == name)?;
+        Some(JobKey::new(self.kind()?, id))
+    }
 }
 
 /// A store, and a connection that knows nothing of it.
@@ -124,6 +131,7 @@ impl Rig {
         let expected = self.check_load(json, columns);
         self.check_due(&good, expected.as_ref());
         self.check_listings();
+        self.check_announce(columns, expected.as_ref());
         self.runtime.block_on(self.store.remove_expired()).unwrap();
         if let Some(entry) = expected {
             self.check_entry_round_trip(&entry);
@@ -132,11 +140,7 @@ impl Rig {
 
     /// The row is read exactly if its JSON is an entry of the columns' key.
     fn check_load(&self, json: &[u8], columns: &Columns<'_>) -> Option<Entry> {
-        let id = std::str::from_utf8(columns.name).ok()?;
-        let key = JobKey::new(columns.kind()?, JobId::parse(id).ok()?);
-        if key.job_id.as_str() != id {
-            return None;
-        }
+        let key = columns.key()?;
         let expected = decoded::<Entry>(json).filter(|entry| entry.key == key);
         match (self.runtime.block_on(self.store.load(&key)), &expected) {
             (Ok(Some(found)), Some(expected)) => assert_eq!(found, *expected),
@@ -178,6 +182,25 @@ impl Rig {
         }
         if let Err(error) = self.runtime.block_on(self.store.count_entries()) {
             check_corrupt(&error);
+        }
+    }
+
+    /// Word of a job whose row is damaged is an error, and leaves the row for somebody to look at.
+    fn check_announce(&self, columns: &Columns<'_>, expected: Option<&Entry>) {
+        let Some(key) = columns.key() else { return };
+        let (cause, token) = (Cause::Delivery, "token".to_owned());
+        let announcement = Announcement { cause, delivery_id: None, token };
+        let limits = Limits::default();
+        let announced = self.store.announce(&key, &announcement, now(), &limits);
+        match (self.runtime.block_on(announced), expected) {
+            (Ok(_), Some(_)) => {
+                let row = self.runtime.block_on(self.store.load(&key)).unwrap().unwrap();
+                assert_eq!(row.key, key);
+            }
+            (Ok(announced), None) => panic!("{announced:?} of a damaged row"),
+            (Err(error), None) => check_corrupt(&error),
+            // Too large to be written again, or of columns that say something else.
+            (Err(error), Some(_)) => assert_ne!(error.kind, ErrorKind::Denied, "{error:?}"),
         }
     }
 
@@ -312,7 +335,7 @@ fn now() -> Timestamp {
 
 fn good_entry() -> Entry {
     let key = JobKey::new(Kind::Extract, JobId::parse("good").unwrap());
-    Entry::expected(key, None, domain::entry::Cause::Submit, now(), &Limits::default())
+    Entry::expected(key, None, Cause::Submit, now(), &Limits::default())
 }
 
 fn good_intent() -> Intent {
