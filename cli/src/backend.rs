@@ -157,20 +157,45 @@ fn is_exposed(url: &str) -> bool {
     url.scheme() == "http" && !is_here
 }
 
-/// Makes the data folder, for its owner alone.
+/// Makes the data folder, for its owner alone, and makes its name durable: with the name, a power
+/// cut would take everything that was acknowledged below it.
 ///
 /// # Errors
 /// When the system refuses.
 pub(crate) fn make_data_dir(dir: &Path) -> Result<(), CliError> {
+    let missing = dir.ancestors().take_while(|folder| !folder.exists()).count();
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|error| {
+    let made = builder.create(dir);
+    made.and_then(|()| dir.ancestors().take(missing).try_for_each(sync_name)).map_err(|error| {
         CliError::new(Exit::System, format!("cannot make the data folder `{}`", dir.display()))
             .because(error)
             .hint("name another one with --data-dir or GLEANER_DATA_DIR")
-    })
+    })?;
+    if missing == 0 {
+        // Whoever made it may have crashed before this. The folder above may be closed to us, if
+        // somebody else made it.
+        let _ = sync_name(dir);
+    }
+    Ok(())
+}
+
+/// Makes the name of a folder durable in the folder above it.
+#[cfg(unix)]
+fn sync_name(folder: &Path) -> std::io::Result<()> {
+    match folder.parent() {
+        Some(above) if above.as_os_str().is_empty() => std::fs::File::open(".")?.sync_all(),
+        Some(above) => std::fs::File::open(above)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Other systems cannot sync a folder.
+#[cfg(not(unix))]
+fn sync_name(_folder: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The server is killed again and again in the middle of its deliveries, and loses none that it
 //! acknowledged.
 
-mod couriers;
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -15,12 +13,11 @@ use domain::ports::{Clock as _, EntryFilter, Inspection as _, Random as _};
 use domain::testing::SeededRandom;
 use embedded::SqliteStore;
 use gleaner::system::SystemClock;
-use serde_json::json;
-use simulator::{Call, Config, Running};
+use simulator::Config;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
-use self::couriers::Couriers;
+use crate::couriers::Couriers;
+use crate::finished::Platform;
 use crate::http::SECRET;
 use crate::process::{Process, command};
 use crate::whole::SHORT;
@@ -39,41 +36,6 @@ struct Plan {
     jobs: usize,
     kills: usize,
     seed: u64,
-}
-
-/// The platform, with jobs that have finished.
-struct Platform {
-    running: Running,
-    jobs: Vec<String>,
-}
-
-impl Platform {
-    async fn with(jobs: usize) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let config = Config {
-            speed: 1_000_000.0,
-            work_concurrency_limit: u32::try_from(jobs).unwrap() + 1,
-            result_bytes: 2_048,
-            ..Config::default()
-        };
-        let key = config.api_key.clone();
-        let running = simulator::start(listener, config, Arc::new(simulator::SystemClock)).unwrap();
-        let submit = |number| {
-            let url = format!("https://example.com/{number}");
-            let body = json!({ "url": url, "processing_mode": "async" }).to_string();
-            let call = Call {
-                method: "POST",
-                path: "/v1/extract",
-                query: "",
-                api_key: Some(&key),
-                body: body.as_bytes(),
-            };
-            let answer = running.with_platform(|platform, now| platform.call(&call, now));
-            answer.body.unwrap()["job_id"].as_str().unwrap().to_owned()
-        };
-        let jobs = (0..jobs).map(submit).collect();
-        Self { running, jobs }
-    }
 }
 
 /// A data folder whose server is started anew after each kill.

@@ -9,14 +9,19 @@
     reason = "a test that meets something unexpected shall panic"
 )]
 
+mod couriers;
 mod delivered;
+mod finished;
 mod http;
 mod killed;
 mod process;
 mod refused;
+mod resumed;
 mod settings;
 mod site;
 mod storage;
+#[cfg(target_os = "linux")]
+mod synced;
 mod texts;
 mod told;
 mod trials;
