@@ -172,13 +172,16 @@ fn check_url(url: &str) -> Result<(), RequestError> {
 /// a token or a password.
 fn without_secrets(text: &str) -> String {
     let (place, query) = match text.split_once('?') {
-        Some((place, _)) => (place, "?…"),
-        None => (text, ""),
+        Some((place, query)) => (place, Some(query)),
+        None => (text, None),
     };
     let place = match place.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),
+        // The question mark may be one of a password.
+        None if query.is_some_and(|query| query.contains('@')) => "…".to_owned(),
         None => place.to_owned(),
     };
+    let query = if query.is_some() { "?…" } else { "" };
     format!("{place}{query}")
 }
 
