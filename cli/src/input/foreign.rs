@@ -24,7 +24,11 @@ pub(crate) fn check(input: &[u8]) {
             let told = problems.to_string();
             assert!(told.lines().count() <= 11, "{told}");
             assert!(!told.chars().any(|c| c.is_control() && c != '\n'), "{told:?}");
-            check_secrets(&String::from_utf8_lossy(input), &told);
+            // Of a line, the URL alone is quoted.
+            let text = String::from_utf8_lossy(input);
+            let urls: Vec<_> =
+                text.split('\n').filter_map(|line| line.trim().split('\t').next()).collect();
+            check_secrets(&urls.join("\n"), &told);
         }
     }
     let text = String::from_utf8_lossy(input);
@@ -70,7 +74,7 @@ fn check_secrets(text: &str, told: &str) {
             before.concat().contains('?') || after.concat().contains('@')
         })
     };
-    if text.contains(MARKER) && text.split('\n').all(is_secret) {
+    if text.split('\n').all(is_secret) {
         assert!(!told.contains(MARKER), "{told}");
     }
 }

@@ -176,9 +176,9 @@ fn without_secrets(text: &str) -> String {
         None => (text, None),
     };
     let place = match place.rsplit_once('@') {
-        Some((_, host)) => format!("…@{host}"),
         // The question mark may be one of a password.
-        None if query.is_some_and(|query| query.contains('@')) => "…".to_owned(),
+        _ if query.is_some_and(|query| query.contains('@')) => "…".to_owned(),
+        Some((_, host)) => format!("…@{host}"),
         None => place.to_owned(),
     };
     let query = if query.is_some() { "?…" } else { "" };
@@ -268,7 +268,8 @@ mod tests {
         for (line, shown) in [
             ("example.com/a?token=t", "`example.com/a?…` is"),
             ("ftp://user:pass@example.com/", "`…@example.com/` is"),
-            ("user:p@ss@example.com?a@b", "`…@example.com?…` is"),
+            ("user:p@ss@example.com?a=b", "`…@example.com?…` is"),
+            ("user:p@ss?word@example.com", "`…?…` is"),
         ] {
             let complaint = complaint(line.as_bytes());
             assert!(complaint.starts_with(&format!("line 1: {shown}")), "{complaint}");
