@@ -8,9 +8,15 @@
 mod accept;
 mod figures;
 mod machine;
+mod memory;
+mod platform;
+mod polling;
 mod process;
 mod served;
+mod site;
+mod steady;
 mod table;
+mod worker;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -31,6 +37,25 @@ enum Benchmark {
     BareReceiver,
     /// What the machine is: processor, cores, fdatasync
     Machine,
+    /// Peak memory and API calls of crawls of 10,000 pages and 500 MB, killed and not
+    Memory,
+    /// Calls and lateness of polling for 200 jobs: bulk, a fixed loop, one by one
+    Polling(polling::Polling),
+    /// Memory of the server at rest after many deliveries
+    Steady {
+        /// How many
+        #[arg(long, default_value_t = 100_000)]
+        deliveries: u32,
+    },
+    /// Jobs that the workers store per second
+    Worker {
+        /// How many jobs
+        #[arg(long, default_value_t = 10_000)]
+        jobs: u32,
+        /// Workers of the server; several for one row each
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 32])]
+        workers: Vec<u32>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -39,8 +64,18 @@ fn main() -> Result<()> {
         return accept::serve_bare();
     }
     println!("{}\n", machine::describe()?);
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
     match arguments.benchmark {
         Benchmark::Accept(accept) => accept.run(),
         Benchmark::Machine | Benchmark::BareReceiver => Ok(()),
+        Benchmark::Memory => wait(memory::run(folder)),
+        Benchmark::Polling(polling) => polling.run(),
+        Benchmark::Steady { deliveries } => wait(steady::run(folder, deliveries)),
+        Benchmark::Worker { jobs, workers } => wait(worker::run(folder, jobs, &workers)),
     }
+}
+
+fn wait(measured: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measured)
 }
