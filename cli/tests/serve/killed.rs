@@ -1,7 +1,7 @@
 //! The server is killed again and again in the middle of its deliveries, and loses none that it
 //! acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -152,6 +152,11 @@ async fn kill_and_check(plan: Plan) {
     for courier in delivering {
         courier.await.unwrap();
     }
+    let known = entries(&site.store()).await;
+    let known: BTreeSet<_> = known.into_iter().map(|row| row.key.job_id.to_string()).collect();
+    let acknowledged = couriers.post().acknowledged;
+    let lost: Vec<_> = acknowledged.difference(&known).collect();
+    assert!(lost.is_empty(), "{} acknowledged deliveries are lost: {lost:?}", lost.len());
     let rows = stored(&site).await;
     assert_eq!(server.terminate().await.0, 0);
     let post = couriers.post();
