@@ -119,14 +119,15 @@ impl Jobs {
 
 impl List {
     async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
-        let filter = EntryFilter { state: self.state.map(StateFlag::name), kind: self.kind };
-        let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
-        let is_wanted = |entry: &&Entry| {
-            self.reference.is_none() || self.reference.as_deref() == reference_of(entry)
+        let filter = EntryFilter {
+            state: self.state.map(StateFlag::name),
+            kind: self.kind,
+            reference: self.reference,
         };
+        let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
         loop {
             let page = local.store.list_entries(&filter, cursor.as_ref(), PAGE).await?;
-            for entry in page.items.iter().filter(is_wanted) {
+            for entry in &page.items {
                 if left == 0 {
                     note("note: there are more; raise --limit, or name --state and --kind");
                     return Ok(Exit::Ok);

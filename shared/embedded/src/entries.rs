@@ -1,17 +1,22 @@
 //! Rows of jobs: conditional writes, reads, and what is due.
 
 use async_trait::async_trait;
-use domain::entry::Entry;
+use domain::announce::Announcing;
+use domain::entry::{Announcement, Entry};
 use domain::intent::Intent;
 use domain::job::JobKey;
+use domain::limits::Limits;
 use domain::ports::{Cursor, Due, Entries, ErrorKind, Expected, Page, PortError, Written};
 use domain::time::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
 
+use crate::announce::Announce;
+use crate::counts::{Group, RowsOf, dead_name, label};
 use crate::cursor;
 use crate::limits::PAGE_ROWS_MAX;
 use crate::row::{
-    EntryRow, Text, decode_entry, key_columns, listed_entry, listed_intent, micros, version_column,
+    EntryRow, Text, dead_reason_of, decode_entry, key_columns, listed_entry, listed_intent, micros,
+    reference_of, version_column,
 };
 use crate::store::{LEDGER, SqliteStore, ledger_error};
 
@@ -26,23 +31,16 @@ pub(crate) enum Outcome {
 impl Entries for SqliteStore {
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
         let (kind, job_id) = key_columns(key);
-        let json = self
-            .read(LEDGER, "load", move |connection| {
-                connection
-                    .prepare_cached("SELECT json FROM entries WHERE kind = ?1 AND job_id = ?2")?
-                    .query_row(params![kind, job_id], |row| row.get::<_, String>(0))
-                    .optional()
-            })
-            .await?;
+        let json =
+            self.read(LEDGER, "load", move |connection| read(connection, kind, &job_id)).await?;
         json.map(|json| decode(key, &json, "load")).transpose()
     }
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
         let row = EntryRow::encode(entry)
             .map_err(|error| ledger_error("write", ErrorKind::Invalid, error))?;
-        let outcome = self
-            .write(LEDGER, "write", move |connection| write(connection, &row, expected))
-            .await?;
+        let outcome =
+            self.write(LEDGER, "write", move |group| write(group, &row, expected)).await?;
         Ok(match outcome {
             Outcome::Done => Written::Done,
             Outcome::Conflict(json) => {
@@ -51,27 +49,65 @@ impl Entries for SqliteStore {
             }
         })
     }
+
+    async fn announce(
+        &self,
+        key: &JobKey,
+        announcement: &Announcement,
+        now: Timestamp,
+        limits: &Limits,
+    ) -> Result<Announcing, PortError> {
+        let announce = Announce {
+            key: key.clone(),
+            announcement: announcement.clone(),
+            now,
+            limits: limits.clone(),
+        };
+        let announced = self.write(LEDGER, "announce", move |group| announce.run(group)).await??;
+        if matches!(announced, Announcing::Sent { .. }) {
+            self.sent().notify_one();
+        }
+        Ok(announced)
+    }
 }
 
-fn decode(key: &JobKey, json: &str, operation: &'static str) -> Result<Entry, PortError> {
+/// The row's JSON.
+pub(crate) fn read(
+    connection: &Connection,
+    kind: i64,
+    job_id: &str,
+) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT json FROM entries WHERE kind = ?1 AND job_id = ?2")?
+        .query_row(params![kind, job_id], |row| row.get(0))
+        .optional()
+}
+
+pub(crate) fn decode(
+    key: &JobKey,
+    json: &str,
+    operation: &'static str,
+) -> Result<Entry, PortError> {
     let (kind, job_id) = key_columns(key);
     decode_entry(kind, &job_id, json)
         .map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))
 }
 
-/// The columns that a condition looks at, and the row for the loser.
+/// The columns that a condition looks at, those that are counted, and the row for the loser.
 struct There {
     state: String,
     generation: i64,
     version: i64,
     expires_at: Option<i64>,
+    dead_reason: Option<String>,
     json: String,
+    reference: Option<String>,
 }
 
-fn write(connection: &Connection, row: &EntryRow, expected: Expected) -> rusqlite::Result<Outcome> {
-    let there = connection
+fn write(group: &Group, row: &EntryRow, expected: Expected) -> rusqlite::Result<Outcome> {
+    let there = group
         .prepare_cached(
-            "SELECT state, generation, version, expires_at, json FROM entries \
+            "SELECT state, generation, version, expires_at, dead_reason, json, ref FROM entries \
              WHERE kind = ?1 AND job_id = ?2",
         )?
         .query_row(params![row.kind, row.job_id], |there| {
@@ -80,34 +116,111 @@ fn write(connection: &Connection, row: &EntryRow, expected: Expected) -> rusqlit
                 generation: there.get(1)?,
                 version: there.get(2)?,
                 expires_at: there.get(3)?,
-                json: there.get(4)?,
+                dead_reason: label(there, 4)?,
+                json: there.get(5)?,
+                reference: label(there, 6)?,
             })
         })
         .optional()?;
     if !is_met(there.as_ref(), expected) {
         return Ok(Outcome::Conflict(there.map(|there| there.json)));
     }
-    connection
-        .prepare_cached(
-            "INSERT INTO entries (kind, job_id, state, generation, version, due_at, expires_at, \
-             dead_reason, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-             ON CONFLICT (kind, job_id) DO UPDATE SET state = excluded.state, \
-             generation = excluded.generation, version = excluded.version, \
-             due_at = excluded.due_at, expires_at = excluded.expires_at, \
-             dead_reason = excluded.dead_reason, json = excluded.json",
-        )?
-        .execute(params![
-            row.kind,
-            row.job_id,
-            row.state,
-            row.generation,
-            row.version,
-            row.due_at,
-            row.expires_at,
-            row.dead_reason,
-            row.json,
-        ])?;
+    let replaced = there.as_ref().map(|there| Labels {
+        state: &there.state,
+        dead_reason: there.dead_reason.as_deref(),
+        reference: there.reference.as_deref(),
+    });
+    put(group, row, replaced)?;
     Ok(Outcome::Done)
+}
+
+/// What a row is counted and found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Labels<'a> {
+    state: &'a str,
+    dead_reason: Option<&'a str>,
+    reference: Option<&'a str>,
+}
+
+impl<'a> Labels<'a> {
+    /// Those of an entry as it was read.
+    pub(crate) fn of(entry: &'a Entry) -> Self {
+        Self {
+            state: entry.state.name().as_str(),
+            dead_reason: dead_reason_of(entry),
+            reference: reference_of(entry),
+        }
+    }
+}
+
+/// Writes a row over the one that has these labels, or where none is.
+pub(crate) fn put(
+    group: &Group,
+    row: &EntryRow,
+    replaced: Option<Labels<'_>>,
+) -> rusqlite::Result<()> {
+    let EntryRow { state, dead_reason, .. } = *row;
+    let labels = Labels { state, dead_reason, reference: row.reference.as_deref() };
+    let Some(replaced) = replaced else {
+        count(group, labels, 1);
+        group
+            .prepare_cached(
+                "INSERT INTO entries (kind, job_id, generation, version, due_at, expires_at, \
+                 json, state, dead_reason, ref) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                row.kind,
+                row.job_id,
+                row.generation,
+                row.version,
+                row.due_at,
+                row.expires_at,
+                row.json,
+                row.state,
+                row.dead_reason,
+                row.reference,
+            ])?;
+        return Ok(());
+    };
+    // An index is written anew when its column is named, be the value the same: what stays is
+    // left out.
+    let sql = if labels == replaced {
+        "UPDATE entries SET generation = ?3, version = ?4, due_at = ?5, expires_at = ?6, \
+         json = ?7 WHERE kind = ?1 AND job_id = ?2"
+    } else if labels.reference == replaced.reference {
+        "UPDATE entries SET generation = ?3, version = ?4, due_at = ?5, expires_at = ?6, \
+         json = ?7, state = ?8, dead_reason = ?9 WHERE kind = ?1 AND job_id = ?2"
+    } else {
+        "UPDATE entries SET generation = ?3, version = ?4, due_at = ?5, expires_at = ?6, \
+         json = ?7, state = ?8, dead_reason = ?9, ref = ?10 WHERE kind = ?1 AND job_id = ?2"
+    };
+    if labels != replaced {
+        count(group, replaced, -1);
+        count(group, labels, 1);
+    }
+    let values: [&dyn ToSql; 10] = [
+        &row.kind,
+        &row.job_id,
+        &row.generation,
+        &row.version,
+        &row.due_at,
+        &row.expires_at,
+        &row.json,
+        &row.state,
+        &row.dead_reason,
+        &row.reference,
+    ];
+    let mut statement = group.prepare_cached(sql)?;
+    let named = statement.parameter_count();
+    statement.execute(params_from_iter(values.iter().take(named)))?;
+    Ok(())
+}
+
+fn count(group: &Group, labels: Labels<'_>, more: i64) {
+    group.count(RowsOf::Entries, labels.state, more);
+    if let Some(reason) = labels.dead_reason {
+        group.count(RowsOf::Entries, &dead_name(reason), more);
+    }
 }
 
 fn is_met(there: Option<&There>, expected: Expected) -> bool {

@@ -1,6 +1,7 @@
 //! What a person asks the ledger.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use domain::entry::{Entry, StateName};
@@ -8,6 +9,7 @@ use domain::intent::Intent;
 use domain::ports::{Cursor, EntryFilter, ErrorKind, Inspection, Page, PortError};
 use rusqlite::{Connection, ToSql, params};
 
+use crate::counts::{self, RowsOf};
 use crate::cursor;
 use crate::limits::PAGE_ROWS_MAX;
 use crate::row::{DecodeError, decode_entry, decode_intent, kind_code};
@@ -23,38 +25,24 @@ impl Inspection for SqliteStore {
     ) -> Result<Page<Entry>, PortError> {
         let from: Option<(i64, String)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_entries", ErrorKind::Invalid, error))?;
-        let from = from.unwrap_or((i64::MIN, String::new()));
-        let state = filter.state.map(StateName::as_str);
-        let kind = filter.kind.map(kind_code);
+        let filter = filter.clone();
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
             .read(LEDGER, "list_entries", move |connection| {
-                select_entries(connection, state, kind, &from, i64::from(limit) + 1)
+                select_entries(connection, &filter, from, i64::from(limit) + 1)
             })
             .await?;
         page("list_entries", rows, limit, |(kind, job_id), json| decode_entry(*kind, job_id, json))
     }
 
     async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError> {
-        self.read(LEDGER, "count_entries", |connection| {
-            let mut counts =
-                count(connection, "SELECT state, count(*) FROM entries GROUP BY state")?;
-            let dead = count(
-                connection,
-                "SELECT dead_reason, count(*) FROM entries \
-                 WHERE dead_reason IS NOT NULL GROUP BY dead_reason",
-            )?;
-            counts.extend(dead.into_iter().map(|(reason, rows)| (format!("dead:{reason}"), rows)));
-            Ok(counts)
-        })
-        .await
+        self.read(LEDGER, "count_entries", |connection| counts::read(connection, RowsOf::Entries))
+            .await
     }
 
     async fn count_intents(&self) -> Result<BTreeMap<String, u64>, PortError> {
-        self.read(LEDGER, "count_intents", |connection| {
-            count(connection, "SELECT state, count(*) FROM intents GROUP BY state")
-        })
-        .await
+        self.read(LEDGER, "count_intents", |connection| counts::read(connection, RowsOf::Intents))
+            .await
     }
 
     async fn list_intents(
@@ -90,42 +78,52 @@ impl Inspection for SqliteStore {
 /// Key columns and JSON of one row.
 type KeyedJson = ((i64, String), String);
 
-/// Reads rows after a key. The index by state serves a filter by state, the key itself any other.
+/// Reads rows after a key.
 fn select_entries(
     connection: &Connection,
-    state: Option<&'static str>,
-    kind: Option<i64>,
-    from: &(i64, String),
+    filter: &EntryFilter,
+    from: Option<(i64, String)>,
     limit: i64,
 ) -> rusqlite::Result<Vec<KeyedJson>> {
-    let mut sql = String::from(
-        "SELECT kind, job_id, json FROM entries WHERE (kind, job_id) > (:from_kind, :from_id)",
-    );
-    let mut bound: Vec<(&str, &dyn ToSql)> =
-        vec![(":from_kind", &from.0), (":from_id", &from.1), (":limit", &limit)];
+    let state = filter.state.map(StateName::as_str);
+    let kind = filter.kind.map(kind_code);
+    let (from_kind, from_id) = from.unwrap_or((i64::MIN, String::new()));
+    let mut bound: Vec<(&str, &dyn ToSql)> = vec![(":from_id", &from_id), (":limit", &limit)];
+    if let Some(reference) = &filter.reference {
+        bound.push((":ref", reference));
+    }
     if let Some(state) = &state {
-        sql.push_str(" AND state = :state");
         bound.push((":state", state));
     }
-    if let Some(kind) = &kind {
-        sql.push_str(" AND kind = :kind");
-        bound.push((":kind", kind));
+    match &kind {
+        Some(kind) => bound.push((":kind", kind)),
+        None => bound.push((":from_kind", &from_kind)),
     }
-    sql.push_str(" ORDER BY kind, job_id LIMIT :limit");
     connection
-        .prepare_cached(&sql)?
+        .prepare_cached(&selection(filter))?
         .query_map(bound.as_slice(), |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
         .collect()
 }
 
-fn count(connection: &Connection, sql: &str) -> rusqlite::Result<BTreeMap<String, u64>> {
-    connection
-        .prepare_cached(sql)?
-        .query_map([], |row| {
-            let rows: i64 = row.get(1)?;
-            Ok((row.get(0)?, u64::try_from(rows).unwrap_or(0)))
-        })?
-        .collect()
+/// The statement of a listing: an equality for each filter and a range for the key, so that an
+/// index leads to the first row of any page. Few rows share a ref; of them the others are told
+/// apart by reading, which a unary plus says to `SQLite`.
+fn selection(filter: &EntryFilter) -> String {
+    let plus = if filter.reference.is_some() { "+" } else { "" };
+    let mut sql = String::from("SELECT kind, job_id, json FROM entries WHERE ");
+    if filter.reference.is_some() {
+        sql.push_str("ref = :ref AND ");
+    }
+    if filter.state.is_some() {
+        let _ = write!(sql, "{plus}state = :state AND ");
+    }
+    // A range over both columns would not begin at the kind.
+    sql.push_str(match filter.kind {
+        Some(_) => "kind = :kind AND job_id > :from_id",
+        None => "(kind, job_id) > (:from_kind, :from_id)",
+    });
+    sql.push_str(" ORDER BY kind, job_id LIMIT :limit");
+    sql
 }
 
 /// Makes a page of at most `limit` rows, of which one more was read to know whether it is the

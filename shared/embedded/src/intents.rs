@@ -5,8 +5,9 @@ use domain::intent::Intent;
 use domain::job::Kind;
 use domain::ports::{ErrorKind, IntentExpected, IntentWritten, Intents, PortError};
 use domain::time::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
+use crate::counts::{Group, RowsOf, label};
 use crate::entries::Outcome;
 use crate::row::{IntentRow, RESUBMITTING, decode_intent, kind_code, version_column};
 use crate::store::{LEDGER, SqliteStore, ledger_error};
@@ -49,9 +50,8 @@ impl Intents for SqliteStore {
     ) -> Result<IntentWritten, PortError> {
         let row = IntentRow::encode(intent)
             .map_err(|error| ledger_error("write_intent", ErrorKind::Invalid, error))?;
-        let outcome = self
-            .write(LEDGER, "write_intent", move |connection| write(connection, &row, expected))
-            .await?;
+        let outcome =
+            self.write(LEDGER, "write_intent", move |group| write(group, &row, expected)).await?;
         Ok(match outcome {
             Outcome::Done => IntentWritten::Done,
             Outcome::Conflict(json) => {
@@ -79,31 +79,42 @@ fn decode(id: &str, json: &str, operation: &'static str) -> Result<Intent, PortE
     decode_intent(id, json).map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))
 }
 
-fn write(
-    connection: &Connection,
-    row: &IntentRow,
-    expected: IntentExpected,
-) -> rusqlite::Result<Outcome> {
-    let there = connection
-        .prepare_cached("SELECT version, expires_at, json FROM intents WHERE id = ?1")?
+/// What a condition looks at, what is counted, and the row for the loser.
+struct There {
+    state: String,
+    version: i64,
+    expires_at: Option<i64>,
+    json: String,
+}
+
+fn write(group: &Group, row: &IntentRow, expected: IntentExpected) -> rusqlite::Result<Outcome> {
+    let there = group
+        .prepare_cached("SELECT state, version, expires_at, json FROM intents WHERE id = ?1")?
         .query_row([&row.id], |there| {
-            Ok((there.get::<_, i64>(0)?, there.get::<_, Option<i64>>(1)?, there.get(2)?))
+            Ok(There {
+                state: label(there, 0)?.unwrap_or_default(),
+                version: there.get(1)?,
+                expires_at: there.get(2)?,
+                json: there.get(3)?,
+            })
         })
         .optional()?;
     let is_met = match (&there, expected) {
         (None, IntentExpected::Absent(_)) => true,
         (None, IntentExpected::Version(_)) => false,
-        (Some((_, expires_at, _)), IntentExpected::Absent(now)) => {
-            expires_at.is_some_and(|expires_at| expires_at <= now.as_second())
+        (Some(there), IntentExpected::Absent(now)) => {
+            there.expires_at.is_some_and(|expires_at| expires_at <= now.as_second())
         }
-        (Some((version, _, _)), IntentExpected::Version(seen)) => {
-            version_column(seen) == Some(*version)
-        }
+        (Some(there), IntentExpected::Version(seen)) => version_column(seen) == Some(there.version),
     };
     if !is_met {
-        return Ok(Outcome::Conflict(there.map(|(_, _, json)| json)));
+        return Ok(Outcome::Conflict(there.map(|there| there.json)));
     }
-    connection
+    if let Some(there) = there {
+        group.count(RowsOf::Intents, &there.state, -1);
+    }
+    group.count(RowsOf::Intents, row.state, 1);
+    group
         .prepare_cached(
             "INSERT INTO intents (id, run, position, kind, state, version, due_at, expires_at, \
              json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \

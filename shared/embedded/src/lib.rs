@@ -8,14 +8,18 @@
 //! [`ServerLock`]. The file has companions (`-wal`, `-shm`) that belong to it: mount, move and copy
 //! its directory, never the `.db` alone, and back up with [`SqliteStore::backup`].
 
+mod announce;
 mod backup;
+mod checkpointer;
 mod connection;
 mod control;
+mod counts;
 mod cursor;
 mod entries;
 mod failure;
 mod file_lock;
 mod filesystem;
+mod holds;
 mod inspection;
 mod intents;
 pub mod limits;

@@ -26,6 +26,13 @@ pub const PAGE_ROWS_MAX: u32 = 1_000;
 /// Tasks taken at once.
 pub const TAKE_MAX: u32 = 256;
 
+/// Holds of a former server that the next one ends at its start: far more than workers have.
+pub const TASKS_RELEASED_MAX: u32 = 4_096;
+
+/// How often a task may have been taken for its hold to be ended at a start. Whatever ends one
+/// server after the other does so a few times a minute at most from then on.
+pub const TAKES_RELEASED_MAX: u32 = 16;
+
 /// Rows removed in one call of [`SqliteStore::remove_expired`](crate::SqliteStore::remove_expired),
 /// so that nobody waits long behind it.
 pub const REMOVALS_MAX: u32 = 1_000;
@@ -43,12 +50,17 @@ pub const STATEMENTS_MAX: usize = 48;
 /// Page cache of the writing connection, in KiB: the hot part of the indexes of a million rows.
 pub const WRITE_CACHE_KIB: u32 = 32 * 1_024;
 
-/// Pages in the WAL before they are moved into the file: 16 MiB of 4 KiB pages. `SQLite`'s default
-/// of 1,000 moves them four times as often.
-pub const CHECKPOINT_PAGES: u32 = 4_000;
+/// Operations after which what is in the WAL is moved into the file, beside the writer: some
+/// thousand pages, enough that pages which change often are moved seldom.
+pub const CHECKPOINT_OPERATIONS: usize = 2_048;
 
-/// Size to which an emptied WAL is cut, in bytes: four times what lies between two moves, so that
-/// one large transaction does not keep the disk for ever.
+/// Pages in the WAL before the writer itself moves what is left, so that the WAL begins anew: 48
+/// MiB of 4 KiB pages. With fewer it would stop more often, and have more to move.
+pub const CHECKPOINT_PAGES: u32 = 12_000;
+
+/// Size to which an emptied WAL is cut, in bytes, so that one large transaction does not keep the
+/// disk for ever. Above [`CHECKPOINT_PAGES`]: a WAL that is not cut is written over in place,
+/// which the disk syncs faster than a growing file.
 pub const WAL_BYTES_KEPT: u32 = 64 * 1_024 * 1_024;
 
 /// Longest secrets file, in bytes: 64 KiB.

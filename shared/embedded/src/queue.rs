@@ -32,15 +32,18 @@ impl Queue for SqliteStore {
         }
         let visible_at = micros(after(self.clock().now(), delay));
         let body = task.encode();
-        self.write(QUEUE, "send", move |connection| {
-            connection
-                .prepare_cached("INSERT INTO tasks (visible_at, takes, body) VALUES (?1, 0, ?2)")?
-                .execute(params![visible_at, body])
-        })
-        .await?;
+        self.write(QUEUE, "send", move |connection| insert(connection, visible_at, &body)).await?;
         self.sent().notify_one();
         Ok(())
     }
+}
+
+/// Sends a task; whoever waits for one is told when it is committed.
+pub(crate) fn insert(connection: &Connection, visible_at: i64, body: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO tasks (visible_at, takes, body) VALUES (?1, 0, ?2)")?
+        .execute(params![visible_at, body])
+        .map(|_| ())
 }
 
 #[async_trait]

@@ -75,15 +75,12 @@ pub(crate) struct EntryRow {
     pub(crate) due_at: Option<i64>,
     pub(crate) expires_at: Option<i64>,
     pub(crate) dead_reason: Option<&'static str>,
+    pub(crate) reference: Option<String>,
     pub(crate) json: String,
 }
 
 impl EntryRow {
     pub(crate) fn encode(entry: &Entry) -> Result<Self, EncodeError> {
-        let dead_reason = match &entry.state {
-            State::Dead { reason, .. } => Some(reason.as_str()),
-            _ => None,
-        };
         Ok(Self {
             kind: kind_code(entry.key.kind),
             job_id: entry.key.job_id.as_str().to_owned(),
@@ -92,10 +89,24 @@ impl EntryRow {
             version: number("version", entry.version)?,
             due_at: entry.due_at.map(micros),
             expires_at: entry.expires_at,
-            dead_reason,
+            dead_reason: dead_reason_of(entry),
+            reference: reference_of(entry).map(str::to_owned),
             json: encode_json(entry)?,
         })
     }
+}
+
+/// Why an entry is dead.
+pub(crate) fn dead_reason_of(entry: &Entry) -> Option<&'static str> {
+    match &entry.state {
+        State::Dead { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    }
+}
+
+/// The user's own id of an entry's job.
+pub(crate) fn reference_of(entry: &Entry) -> Option<&str> {
+    entry.link.as_ref()?.reference.as_deref()
 }
 
 /// Reads an entry back, and checks that it is the one its key columns promise.

@@ -6,12 +6,12 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: i32 = 0x476c_6e72;
 
 /// The steps; the n-th leads from version n to n + 1. A released step never changes.
-const UPGRADES: [&str; 1] = [include_str!("schema/v1.sql")];
+const UPGRADES: [&str; 2] = [include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
 
 /// The version that this program writes.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
 
-const _: () = assert!(UPGRADES.len() == 1 && SCHEMA_VERSION == 1, "one step per version");
+const _: () = assert!(UPGRADES.len() == 2 && SCHEMA_VERSION == 2, "one step per version");
 
 /// What a file says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,3 +65,6 @@ pub(crate) fn upgrade(connection: &mut Connection) -> rusqlite::Result<Found> {
     transaction.commit()?;
     Ok(Found::Version(SCHEMA_VERSION))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use tokio::sync::Notify;
 
 use crate::connection::{self, OpenError};
+use crate::counts::{Group, RowsOf, dead_name, label};
 use crate::failure::Failure;
 use crate::limits::{BUSY_TIMEOUT, REMOVALS_MAX};
 use crate::readers::Readers;
@@ -94,20 +95,8 @@ impl SqliteStore {
     pub async fn remove_expired(&self) -> Result<u64, PortError> {
         let now = self.clock().now().as_second();
         let removed = self
-            .write(LEDGER, "remove_expired", move |connection| {
-                let entries = connection
-                    .prepare_cached(
-                        "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries \
-                         WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)",
-                    )?
-                    .execute(params![now, REMOVALS_MAX])?;
-                let intents = connection
-                    .prepare_cached(
-                        "DELETE FROM intents WHERE rowid IN (SELECT rowid FROM intents \
-                         WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)",
-                    )?
-                    .execute(params![now, REMOVALS_MAX])?;
-                Ok(entries + intents)
+            .write(LEDGER, "remove_expired", move |group| {
+                Ok(remove_entries(group, now)? + remove_intents(group, now)?)
             })
             .await?;
         Ok(u64::try_from(removed).unwrap_or(u64::MAX))
@@ -139,7 +128,7 @@ impl SqliteStore {
     ) -> Result<T, PortError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        F: FnMut(&Group) -> rusqlite::Result<T> + Send + 'static,
     {
         let outcome = self.inner.writer.write(operation).await;
         outcome.map_err(|failure| failure.into_port(port, name))
@@ -158,6 +147,37 @@ impl SqliteStore {
         let outcome: Result<T, Failure> = self.inner.readers.read(read).await;
         outcome.map_err(|failure| failure.into_port(port, name))
     }
+}
+
+fn remove_entries(group: &Group, now: i64) -> rusqlite::Result<usize> {
+    let mut statement = group.prepare_cached(
+        "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries \
+         WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2) RETURNING state, dead_reason",
+    )?;
+    let mut rows = statement.query(params![now, REMOVALS_MAX])?;
+    let mut removed = 0;
+    while let Some(row) = rows.next()? {
+        removed += 1;
+        group.count(RowsOf::Entries, &label(row, 0)?.unwrap_or_default(), -1);
+        if let Some(reason) = label(row, 1)? {
+            group.count(RowsOf::Entries, &dead_name(&reason), -1);
+        }
+    }
+    Ok(removed)
+}
+
+fn remove_intents(group: &Group, now: i64) -> rusqlite::Result<usize> {
+    let mut statement = group.prepare_cached(
+        "DELETE FROM intents WHERE rowid IN (SELECT rowid FROM intents \
+         WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2) RETURNING state",
+    )?;
+    let mut rows = statement.query(params![now, REMOVALS_MAX])?;
+    let mut removed = 0;
+    while let Some(row) = rows.next()? {
+        removed += 1;
+        group.count(RowsOf::Intents, &label(row, 0)?.unwrap_or_default(), -1);
+    }
+    Ok(removed)
 }
 
 /// An error of the ledger that is no failure of the file.

@@ -14,7 +14,7 @@ use crate::input::{NameError, parse_name};
 
 /// What says of a name that it is a ref.
 const REF: &str = "ref:";
-/// Most rows that are looked through for a ref: about a second of reading.
+/// Most jobs with one ref that are looked at.
 const LOOKED_AT_MAX: usize = 100_000;
 /// Rows that are named when a ref is that of several jobs.
 const NAMED_MAX: usize = 10;
@@ -69,18 +69,17 @@ pub(crate) async fn find_all(
     Ok(found)
 }
 
-/// Looks through the ledger, up to a bound.
+/// The rows with a ref, up to a bound.
 async fn with_ref(
     store: &SqliteStore,
     reference: &str,
     kind: Option<Kind>,
 ) -> Result<Vec<Entry>, CliError> {
-    let filter = EntryFilter { state: None, kind };
-    let (mut found, mut seen, mut cursor) = (Vec::new(), 0, None);
-    while seen < LOOKED_AT_MAX {
+    let filter = EntryFilter { state: None, kind, reference: Some(reference.to_owned()) };
+    let (mut found, mut cursor) = (Vec::new(), None);
+    while found.len() < LOOKED_AT_MAX {
         let page = store.list_entries(&filter, cursor.as_ref(), PAGE).await?;
-        seen += page.items.len();
-        found.extend(page.items.into_iter().filter(|entry| reference_of(entry) == Some(reference)));
+        found.extend(page.items);
         cursor = page.next;
         if cursor.is_none() {
             break;
@@ -145,11 +144,8 @@ pub(crate) fn only(name: &Name, mut found: Vec<Entry>) -> Result<Option<Entry>, 
 
 /// The error for a name that nobody has.
 pub(crate) fn unknown(name: &Name) -> CliError {
-    CliError::new(
-        Exit::NotFound,
-        format!("the ledger knows no job with the id or ref `{name}`"),
-    )
-    .hint("`gleaner jobs` lists those that it knows; `gleaner jobs --ref REF` looks for a ref in all of a large ledger")
+    CliError::new(Exit::NotFound, format!("the ledger knows no job with the id or ref `{name}`"))
+        .hint("`gleaner jobs` lists those that it knows")
 }
 
 #[cfg(test)]

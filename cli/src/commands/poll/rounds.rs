@@ -248,7 +248,7 @@ impl Call<'_> {
             matches!(name, Expected | Received | Resubmitting)
         });
         for state in open {
-            let filter = EntryFilter { state: Some(state), kind: None };
+            let filter = EntryFilter { state: Some(state), ..EntryFilter::default() };
             let mut cursor = None;
             loop {
                 let page = ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;

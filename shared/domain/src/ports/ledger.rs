@@ -192,13 +192,14 @@ pub trait Inspection: Send + Sync {
         limit: u32,
     ) -> Result<Page<Entry>, PortError>;
 
-    /// Counts rows by state, and dead ones by reason under `dead:<reason>`.
+    /// Counts rows by state, and dead ones by reason under `dead:<reason>`. Expired rows count as
+    /// long as they exist; names without rows may be left out.
     ///
     /// # Errors
     /// Transient or `Denied`.
     async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError>;
 
-    /// Counts intents by state.
+    /// Counts intents by state, as [`Inspection::count_entries`] counts rows.
     ///
     /// # Errors
     /// Transient or `Denied`.
@@ -223,6 +224,8 @@ pub struct EntryFilter {
     pub state: Option<StateName>,
     /// Of this kind only.
     pub kind: Option<Kind>,
+    /// With this ref of the user's only.
+    pub reference: Option<String>,
 }
 
 /// Where a listing goes on; opaque, made by the adapter that reads it.

@@ -44,6 +44,7 @@ struct EntryRow {
     json: String,
     state: StateName,
     reason: Option<&'static str>,
+    reference: Option<String>,
     due_at: Option<Timestamp>,
     /// When its unresolved POST was intended.
     posted_at: Option<Timestamp>,
@@ -129,6 +130,7 @@ impl EntryRow {
             json,
             state: entry.state.name(),
             reason,
+            reference: entry.link.as_ref().and_then(|link| link.reference.clone()),
             due_at: entry.due_at,
             posted_at: entry.state.open_post().map(|post| post.intended_at),
         }
@@ -389,6 +391,7 @@ impl Inspection for MemoryLedger {
             .filter(|(key, row)| {
                 filter.kind.is_none_or(|kind| kind == key.kind)
                     && filter.state.is_none_or(|state| state == row.state)
+                    && filter.reference.as_ref().is_none_or(|it| row.reference.as_ref() == Some(it))
                     && after.as_ref().is_none_or(|after| *key > after)
             })
             .map(|(key, row)| (key, row.json.as_str()))

@@ -120,9 +120,11 @@ async fn open_posts_are_found_by_an_index_and_counted_when_damaged() {
     let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {UNRESOLVED}")).unwrap();
     let steps = plan.query_map(params![2, RESUBMITTING, ""], |row| row.get::<_, String>(3));
     let steps: Vec<_> = steps.unwrap().map(Result::unwrap).collect();
-    for (table, index) in [("intents", "intents_by_state"), ("entries", "entries_by_state")] {
-        let wanted = format!("SEARCH {table} USING INDEX {index} (state=? AND kind=?)");
-        assert!(steps.contains(&wanted), "{steps:?}");
+    for wanted in [
+        "SEARCH intents USING INDEX intents_open (kind=?)",
+        "SEARCH entries USING INDEX entries_by_state (state=? AND kind=?)",
+    ] {
+        assert!(steps.iter().any(|step| step == wanted), "{steps:?}");
     }
 }
 

@@ -13,10 +13,10 @@ type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
 fn queued<T, F>(operation: F) -> (Box<dyn Operation>, Answer<T>)
 where
     T: Send + 'static,
-    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    F: FnMut(&Group) -> rusqlite::Result<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
-    (Box::new(Queued { operation: Some(operation), outcome: None, reply }), answer)
+    (Box::new(Queued { operation, outcome: None, reply }), answer)
 }
 
 fn insert(connection: &Connection, name: &str) -> rusqlite::Result<usize> {
@@ -137,7 +137,7 @@ async fn the_writer_recovers_from_a_failed_commit() {
         )
         .unwrap();
     let writer = Writer::start(connection, &path, BUSY).unwrap();
-    let orphan = |connection: &Connection| {
+    let orphan = |connection: &Group| {
         insert(connection, "lost")?;
         connection.execute("INSERT INTO child VALUES (1)", [])
     };
@@ -176,7 +176,7 @@ async fn a_foreign_lock_makes_writes_unavailable_for_its_time() {
 async fn a_full_file_is_unavailable_until_there_is_room() {
     let TestStore { store, directory: _directory, .. } = test_store();
     let resize = async |pages: i64| {
-        let set = move |connection: &Connection| {
+        let set = move |connection: &Group| {
             connection
                 .pragma_update_and_check(None, "max_page_count", pages, |row| row.get::<_, i64>(0))
         };

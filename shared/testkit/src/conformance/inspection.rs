@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use domain::entry::{DeadReason, Entry, StateName};
 use domain::intent::Intent;
 use domain::job::Kind;
-use domain::ports::{EntryFilter, ErrorKind};
+use domain::limits::Limits;
+use domain::ports::{EntryFilter, ErrorKind, Expected, Written};
+use domain::time::after;
 
 use super::LedgerSubject;
 use super::samples::{
-    ODD_IDS, accepted, dead, extract_request, intent, key, key_of, one_per_state, open,
-    plain_intent, put, put_all, put_intent,
+    ODD_IDS, accepted, dead, extract_request, full, intent, key, key_of, one_per_state, open,
+    plain_intent, put, put_all, put_intent, put_over, start,
 };
 
 /// Pages in which a test reads at most.
@@ -105,7 +107,8 @@ pub async fn a_filter_lists_what_it_names(subject: &LedgerSubject) {
                 .filter(|row| kind.is_none_or(|kind| row.key.kind == kind))
                 .cloned()
                 .collect();
-            let mut listed = all_entries(subject, &EntryFilter { state, kind }, 2).await;
+            let filter = EntryFilter { state, kind, reference: None };
+            let mut listed = all_entries(subject, &filter, 2).await;
             expected.sort_by(|left, right| left.key.cmp(&right.key));
             listed.sort_by(|left, right| left.key.cmp(&right.key));
             assert_eq!(listed, expected, "{state:?} {kind:?}");
@@ -132,6 +135,82 @@ pub async fn rows_are_counted_by_state_and_reason(subject: &LedgerSubject) {
     let mut counted = subject.ledger.count_entries().await.unwrap();
     counted.retain(|_, count| *count > 0);
     assert_eq!(counted, expected);
+}
+
+/// A ref lists the rows that have it, of every kind and state, and with other filters those of
+/// them that fit; a ref that nobody has lists nothing.
+pub async fn a_ref_lists_the_rows_that_have_it(subject: &LedgerSubject) {
+    let mut rows = Vec::new();
+    for (id, reference) in [("a", "ours"), ("b", "ours"), ("c", "other"), ("d", "Ours")] {
+        for kind in [Kind::Extract, Kind::Crawl] {
+            let mut row = full(key_of(kind, id));
+            row.link.as_mut().unwrap().reference = Some(reference.to_owned());
+            rows.push(row);
+        }
+    }
+    rows.push(open(key("none"), 5));
+    let mut settled = dead(&rows[0], DeadReason::Gone);
+    settled.key = key("e");
+    rows.push(settled);
+    put_all(&*subject.ledger, &rows).await;
+    // A link may come later than the row.
+    let late = rows[8].linked(rows[0].link.as_ref().unwrap()).unwrap();
+    put_over(&*subject.ledger, &rows[8], &late).await;
+    rows[8] = late;
+    for reference in ["ours", "other", "Ours", "nobody's"] {
+        for state in [None, Some(StateName::Dead), Some(StateName::Expected)] {
+            for kind in [None, Some(Kind::Crawl)] {
+                let filter = EntryFilter { state, kind, reference: Some(reference.to_owned()) };
+                let has = |row: &Entry| {
+                    row.link.as_ref().and_then(|link| link.reference.as_deref()) == Some(reference)
+                };
+                let mut expected: Vec<_> = rows
+                    .iter()
+                    .filter(|row| has(row))
+                    .filter(|row| state.is_none_or(|state| row.state.name() == state))
+                    .filter(|row| kind.is_none_or(|kind| row.key.kind == kind))
+                    .cloned()
+                    .collect();
+                let mut listed = all_entries(subject, &filter, 2).await;
+                expected.sort_by(|left, right| left.key.cmp(&right.key));
+                listed.sort_by(|left, right| left.key.cmp(&right.key));
+                assert_eq!(listed, expected, "{filter:?}");
+            }
+        }
+    }
+}
+
+async fn counted(subject: &LedgerSubject) -> BTreeMap<String, u64> {
+    let mut counted = subject.ledger.count_entries().await.unwrap();
+    counted.retain(|_, count| *count > 0);
+    counted
+}
+
+fn counts<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    counts.map(|(name, count)| (name.to_owned(), count)).into()
+}
+
+/// A row is counted once, where it is: through death, redrive and another death, not where a
+/// write was refused, and also when a new row takes the place of an expired one.
+pub async fn counts_follow_a_row(subject: &LedgerSubject) {
+    let (ledger, limits) = (&*subject.ledger, Limits::default());
+    let first = open(key("a"), 5);
+    put(ledger, &first).await;
+    let gone = dead(&first, DeadReason::Gone);
+    put_over(ledger, &first, &gone).await;
+    let refused = ledger.write(&gone, Expected::As(first.seen())).await.unwrap();
+    assert!(matches!(refused, Written::Conflict(_)), "{refused:?}");
+    assert_eq!(counted(subject).await, counts([("dead", 1), ("dead:gone", 1)]));
+    let again = gone.redriven(start(), &limits).unwrap();
+    put_over(ledger, &gone, &again).await;
+    assert_eq!(counted(subject).await, counts([("received", 1)]));
+    let failed = dead(&again, DeadReason::Failed);
+    put_over(ledger, &again, &failed).await;
+    assert_eq!(counted(subject).await, counts([("dead", 1), ("dead:failed", 1)]));
+    let expired = after(start(), limits.retention.saturating_mul(2));
+    let written = ledger.write(&first, Expected::Absent(expired)).await.unwrap();
+    assert_eq!(written, Written::Done);
+    assert_eq!(counted(subject).await, counts([("expected", 1)]));
 }
 
 /// Intents are counted by state.

@@ -134,6 +134,12 @@ pub(super) async fn put(ledger: &(impl Entries + ?Sized), entry: &Entry) {
     assert_eq!(written, Written::Done, "{}", entry.key);
 }
 
+/// Writes a row over another.
+pub(super) async fn put_over(ledger: &(impl Entries + ?Sized), before: &Entry, entry: &Entry) {
+    let written = ledger.write(entry, Expected::As(before.seen())).await.unwrap();
+    assert_eq!(written, Written::Done, "{}", entry.key);
+}
+
 /// Writes rows where none are.
 pub(super) async fn put_all(ledger: &(impl Entries + ?Sized), entries: &[Entry]) {
     for entry in entries {
