@@ -15,6 +15,7 @@ use std::time::Duration;
 use domain::envelope::EnvelopeFormat;
 use domain::keyring::Keyring;
 use domain::ports::{Clock as _, PortError, TaskSource};
+use domain::task::Task;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -75,6 +76,16 @@ pub trait Waiting: TaskSource {
 
     /// Removes rows whose time has passed, and says how many.
     async fn remove_expired(&self) -> Result<u64, PortError>;
+
+    /// Tasks that a former server held when it ended.
+    async fn held_tasks(&self) -> Result<Vec<Task>, PortError> {
+        Ok(Vec::new())
+    }
+
+    /// Ends the holds of these tasks.
+    async fn release_held(&self) -> Result<u64, PortError> {
+        Ok(0)
+    }
 }
 
 #[async_trait::async_trait]
@@ -88,6 +99,14 @@ impl Waiting for embedded::SqliteStore {
 
     async fn remove_expired(&self) -> Result<u64, PortError> {
         Self::remove_expired(self).await
+    }
+
+    async fn held_tasks(&self) -> Result<Vec<Task>, PortError> {
+        Self::held_tasks(self).await
+    }
+
+    async fn release_held(&self) -> Result<u64, PortError> {
+        Self::release_held(self).await
     }
 }
 

@@ -4,9 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::ports::HeldTask;
-use domain::work::{PutOff, Skip, Worked, work};
+use domain::job::Kind;
+use domain::ports::{HeldTask, PortError};
+use domain::work::{PutOff, Skip, Worked, release_run, work};
 use futures_util::FutureExt as _;
+use scraper_api::one_answer_at_a_time;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -20,6 +22,9 @@ const TAKE_MAX: u32 = 64;
 pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
     let permits = Arc::new(Semaphore::new(usize::try_from(server.settings.workers).unwrap_or(1)));
     let mut running = JoinSet::new();
+    if let Err(error) = take_up(&server).await {
+        tracing::warn!(error = %Chain(&error), "what the last server left is taken up later");
+    }
     while !*stop.borrow() {
         tokio::select! {
             biased;
@@ -29,6 +34,17 @@ pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
         while running.try_join_next().is_some() {}
     }
     while running.join_next().await.is_some() {}
+}
+
+/// Ends the holds of the server before this one, which is no more: first those on runs over result
+/// pages, then those on tasks, so that a crash in between leaves both to the next server.
+async fn take_up(server: &Server) -> Result<(), PortError> {
+    let held = server.source.held_tasks().await?;
+    for task in held.iter().filter(|task| task.key.kind != Kind::Extract) {
+        release_run(server.pipeline.ports(), &task.key).await?;
+    }
+    server.tally.add("tasks_taken_up", server.source.release_held().await?);
+    Ok(())
 }
 
 /// Takes as many tasks as there are free workers, or waits for either.
@@ -70,7 +86,8 @@ async fn take(server: &Arc<Server>, permits: &Arc<Semaphore>, running: &mut Join
 /// hold.
 async fn one(server: &Server, held: &HeldTask) {
     let key = &held.task.key;
-    let worked = AssertUnwindSafe(work(server.pipeline.ports(), &held.task)).catch_unwind().await;
+    let working = one_answer_at_a_time(work(server.pipeline.ports(), &held.task));
+    let worked = AssertUnwindSafe(working).catch_unwind().await;
     let worked = match worked {
         Ok(Ok(worked)) => worked,
         Ok(Err(error)) => {

@@ -11,6 +11,7 @@ mod trouble;
 mod unlinked;
 
 pub use extract::{Failure, judge_failure};
+pub use parent::release_run;
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! What the disk needs beside `object_store`: durable folders, ordered listing, cleaning up.
+//! What the disk needs beside `object_store`: puts, durable folders, ordered listing, cleaning up.
 //!
 //! See docs/decisions/0001-results-on-disk.md for what each side does.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +16,8 @@ use crate::error::OpenError;
 
 /// Age at which an unfinished file belongs to nobody any more: no put takes an hour.
 const LEFTOVER_AGE: Duration = Duration::from_hours(1);
+/// Unfinished files of one object at a time: far more than processes put it at once.
+const UNFINISHED_MAX: u32 = 1_000;
 /// Most folders whose durability is remembered; beyond it they are made durable again.
 const DURABLE_FOLDERS_MAX: usize = 512;
 /// Deepest folder of the layout is `kind=/dt=/<job>/`; deeper ones hold nothing of ours.
@@ -50,14 +52,42 @@ impl Disk {
         &self.root
     }
 
+    /// Writes an object whole and links it under its key, unless there is one: then `false`. Its
+    /// bytes are durable, its name is not until its folder is synced.
+    pub(crate) fn link_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool> {
+        let object = self.root.join(key);
+        let (mut file, unfinished) = create_unfinished(&object)?;
+        let linked = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| fs::hard_link(&unfinished, &object));
+        // What cannot be removed is removed when it is old enough.
+        let _ = fs::remove_file(&unfinished);
+        match linked {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The folder of an object.
+    pub(crate) fn folder_of(&self, key: &str) -> PathBuf {
+        let object = self.root.join(key);
+        object.parent().unwrap_or(&self.root).to_owned()
+    }
+
+    /// Whether the entries of all folders above an object are known to be durable.
+    pub(crate) fn has_durable_folders(&self, key: &str) -> bool {
+        self.durable().contains(&self.folder_of(key))
+    }
+
     /// Makes the entries of all folders above an object durable, up to the root.
     ///
     /// Another process may have made them and crashed before it could; the object would go with
     /// them.
     pub(crate) fn make_folders_durable(&self, key: &str) -> io::Result<()> {
-        let object = self.root.join(key);
-        let Some(folder) = object.parent() else { return Ok(()) };
-        if self.durable().contains(folder) {
+        let folder = self.folder_of(key);
+        if self.durable().contains(&folder) {
             return Ok(());
         }
         let below_root = |folder: &&Path| folder.starts_with(&self.root) && *folder != self.root;
@@ -68,14 +98,8 @@ impl Disk {
         if durable.len() >= DURABLE_FOLDERS_MAX {
             durable.clear();
         }
-        durable.insert(folder.to_owned());
+        durable.insert(folder);
         Ok(())
-    }
-
-    /// Makes the entry of an object durable that somebody else put.
-    pub(crate) fn make_entry_durable(&self, key: &str) -> io::Result<()> {
-        sync_parent(&self.root.join(key))?;
-        self.make_folders_durable(key)
     }
 
     fn durable(&self) -> std::sync::MutexGuard<'_, BTreeSet<PathBuf>> {
@@ -164,6 +188,30 @@ fn children(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::Dir
     }
 }
 
+/// Makes a file beside an object that nobody else has, and the folders above it.
+fn create_unfinished(object: &Path) -> io::Result<(File, PathBuf)> {
+    let mut number = 1;
+    loop {
+        let mut path = object.as_os_str().to_owned();
+        path.push(format!("#{number}"));
+        let path = PathBuf::from(path);
+        match File::create_new(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && number < UNFINISHED_MAX =>
+            {
+                number += 1;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && number < UNFINISHED_MAX => {
+                // Counted as a try, should somebody keep removing the folder.
+                number += 1;
+                fs::create_dir_all(object.parent().unwrap_or(object))?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Makes a folder and those above it, and makes their entries durable.
 fn create_durably(folder: &Path) -> io::Result<()> {
     let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
@@ -181,13 +229,13 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Other systems cannot sync a folder; theirs are durable as far as the file system cares.
 #[cfg(not(unix))]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::metadata(folder).map(drop)
 }
 
@@ -223,7 +271,7 @@ fn remove_leftovers(folder: &Path, now: Timestamp, depth: usize) -> io::Result<(
     Ok(())
 }
 
-/// Whether a file's name is that of an unfinished one: `object_store` writes `<object>#<number>`.
+/// Whether a file's name is that of an unfinished one, `<object>#<number>`.
 fn is_leftover(name: &str) -> bool {
     let is_staged = name.rsplit_once('#').is_some_and(|(object, number)| {
         !object.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

@@ -5,6 +5,7 @@
 
 mod disk;
 mod error;
+mod linked;
 mod store;
 
 pub use error::OpenError;

@@ -13,8 +13,9 @@ use object_store::memory::InMemory;
 use object_store::path::Path as Location;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, sync_folder};
 use crate::error::{OpenError, disk_error, store_error};
+use crate::linked::Linked;
 
 /// Content above this many bytes is compressed on a blocking thread: a quarter of a mebibyte
 /// takes a few milliseconds, longer than which no other task of the thread shall wait.
@@ -22,6 +23,8 @@ const INLINE_BYTES_MAX: usize = 256 * 1_024;
 /// Stored bytes above this many are decompressed on a blocking thread: they may be eight times
 /// as many and more when they are plain.
 const INLINE_STORED_BYTES_MAX: usize = INLINE_BYTES_MAX / 8;
+/// The operation in errors of a put.
+const PUT: &str = "put";
 
 /// A result store over `object_store`; needs a Tokio runtime.
 ///
@@ -32,6 +35,7 @@ const INLINE_STORED_BYTES_MAX: usize = INLINE_BYTES_MAX / 8;
 pub struct ObjectResults {
     store: Arc<dyn ObjectStore>,
     disk: Option<Arc<Disk>>,
+    linked: Arc<Linked>,
 }
 
 impl ObjectResults {
@@ -43,14 +47,13 @@ impl ObjectResults {
     pub fn on_disk(root: &Path, now: Timestamp) -> Result<Self, OpenError> {
         let disk = Disk::open(root, now)?;
         let store = LocalFileSystem::new_with_prefix(disk.root())
-            .map_err(|source| OpenError::Open { path: root.to_owned(), source })?
-            .with_fsync(true);
-        Ok(Self { store: Arc::new(store), disk: Some(Arc::new(disk)) })
+            .map_err(|source| OpenError::Open { path: root.to_owned(), source })?;
+        Ok(Self { store: Arc::new(store), disk: Some(Arc::new(disk)), linked: Arc::default() })
     }
 
     /// A store that is gone with the process.
     pub fn in_memory() -> Self {
-        Self { store: Arc::new(InMemory::new()), disk: None }
+        Self { store: Arc::new(InMemory::new()), disk: None, linked: Arc::default() }
     }
 
     /// Runs what the disk needs, if there is one, on a blocking thread.
@@ -62,6 +65,52 @@ impl ObjectResults {
         let Some(disk) = self.disk.clone() else { return Ok(None) };
         let done = off_thread(operation, move || act(&disk)).await?;
         done.map(Some).map_err(|error| disk_error(operation, error))
+    }
+
+    /// Puts an object on disk; `None` if there is one. Either way its name is durable.
+    async fn put_on_disk(
+        &self,
+        disk: &Arc<Disk>,
+        key: &str,
+        content: &[u8],
+    ) -> Result<Option<StoredObject>, PortError> {
+        let bytes = encode(key, content).await?;
+        let act = {
+            let (disk, key) = (Arc::clone(disk), key.to_owned());
+            move || {
+                let linked = disk.link_new(&key, &bytes).map_err(|error| disk_error(PUT, error))?;
+                Ok(linked.then(|| object::describe(&key, &bytes)))
+            }
+        };
+        let put = off_thread(PUT, act).await??;
+        let folder = disk.folder_of(key);
+        let sync = || async {
+            let folder = folder.clone();
+            tokio::task::spawn_blocking(move || sync_folder(&folder)).await?
+        };
+        self.linked.sync(&folder, sync).await.map_err(|error| disk_error(PUT, error))?;
+        if !disk.has_durable_folders(key) {
+            let key = key.to_owned();
+            self.on_folder(PUT, move |disk| disk.make_folders_durable(&key)).await?;
+        }
+        Ok(put)
+    }
+
+    /// Puts an object into another store; `None` if there is one.
+    async fn put_in_store(
+        &self,
+        key: &str,
+        content: &[u8],
+    ) -> Result<Option<StoredObject>, PortError> {
+        let bytes = Bytes::from(encode(key, content).await?);
+        let description = object::describe(key, &bytes);
+        let options = PutOptions::from(PutMode::Create);
+        let payload = PutPayload::from_bytes(bytes);
+        match self.store.put_opts(&location(PUT, key)?, payload, options).await {
+            Ok(_) => Ok(Some(description)),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(None),
+            Err(error) => Err(store_error(PUT, error)),
+        }
     }
 
     /// Reads an object; `None` if there is none.
@@ -124,37 +173,17 @@ impl ObjectResults {
 #[async_trait]
 impl Results for ObjectResults {
     async fn put_new(&self, key: &str, content: &[u8]) -> Result<PutOutcome, PortError> {
-        const OPERATION: &str = "put";
-        object::check_key(key).map_err(|error| invalid_key(OPERATION, error))?;
-        let bytes = if content.len() > INLINE_BYTES_MAX && object::is_gzip(key) {
-            let (key, content) = (key.to_owned(), content.to_vec());
-            off_thread(OPERATION, move || object::encode(&key, &content)).await?
-        } else {
-            object::encode(key, content)
+        object::check_key(key).map_err(|error| invalid_key(PUT, error))?;
+        let put = match &self.disk {
+            Some(disk) => self.put_on_disk(disk, key, content).await?,
+            None => self.put_in_store(key, content).await?,
         };
-        let bytes = bytes.map(Bytes::from).map_err(|error| {
-            PortError::new("results", OPERATION, ErrorKind::Invalid).with_source(error)
-        })?;
-        let description = object::describe(key, &bytes);
-        let options = PutOptions::from(PutMode::Create);
-        let put = self
-            .store
-            .put_opts(&location(OPERATION, key)?, PutPayload::from_bytes(bytes), options)
-            .await;
-        let owned = key.to_owned();
-        match put {
-            Ok(_) => {
-                self.on_folder(OPERATION, move |disk| disk.make_folders_durable(&owned)).await?;
-                Ok(PutOutcome::Now(description))
-            }
-            Err(object_store::Error::AlreadyExists { .. }) => {
-                self.on_folder(OPERATION, move |disk| disk.make_entry_durable(&owned)).await?;
-                let found = self.get(OPERATION, key).await?;
-                let (object, content) = found.ok_or_else(|| vanished(OPERATION, key))?;
-                Ok(PutOutcome::Already { object, content })
-            }
-            Err(error) => Err(store_error(OPERATION, error)),
+        if let Some(object) = put {
+            return Ok(PutOutcome::Now(object));
         }
+        let found = self.get(PUT, key).await?;
+        let (object, content) = found.ok_or_else(|| vanished(PUT, key))?;
+        Ok(PutOutcome::Already { object, content })
     }
 
     async fn read(&self, key: &str) -> Result<Option<(StoredObject, Vec<u8>)>, PortError> {
@@ -192,6 +221,23 @@ fn location(operation: &'static str, key: &str) -> Result<Location, PortError> {
 
 fn invalid_key(operation: &'static str, error: KeyError) -> PortError {
     PortError::new("results", operation, ErrorKind::Invalid).with_source(error)
+}
+
+/// The bytes that hold some content. Short content is compressed at once: on a blocking thread it
+/// would be quicker, but there are many of those, and each keeps the memory of its last stream.
+async fn encode(key: &str, content: &[u8]) -> Result<Vec<u8>, PortError> {
+    let bytes = if content.len() > INLINE_BYTES_MAX && object::is_gzip(key) {
+        let (key, content) = (key.to_owned(), content.to_vec());
+        off_thread(PUT, move || object::encode(&key, &content)).await?
+    } else {
+        object::encode(key, content)
+    };
+    bytes.map_err(too_large)
+}
+
+/// Content beyond [`CONTENT_BYTES_MAX`].
+fn too_large(error: std::io::Error) -> PortError {
+    PortError::new("results", PUT, ErrorKind::Invalid).with_source(error)
 }
 
 fn corrupt(operation: &'static str, key: &str, why: &str) -> PortError {

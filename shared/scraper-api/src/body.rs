@@ -4,6 +4,8 @@ use domain::ports::{ApiError, ApiErrorKind};
 use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
+use crate::room::{Room, Taken};
+
 /// Why a body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
@@ -26,14 +28,16 @@ impl Cut {
     }
 }
 
-/// Reads a body into `bytes`, decompressed, up to `bytes_max`. What was read before it was cut
-/// stays in `bytes`.
+/// Reads a body into `bytes`, decompressed, up to `bytes_max`, as far as there is room. What was
+/// read before it was cut stays in `bytes`.
 pub(crate) async fn read_into(
     bytes: &mut Vec<u8>,
     response: &mut Response,
     bytes_max: usize,
+    room: &Room,
     deadline: Instant,
 ) -> Result<(), Cut> {
+    let mut taken = Taken::default();
     loop {
         let Ok(chunk) = timeout_at(deadline, response.chunk()).await else {
             return Err(Cut::Late);
@@ -42,8 +46,15 @@ pub(crate) async fn read_into(
             Ok(Some(chunk)) if bytes.len().saturating_add(chunk.len()) > bytes_max => {
                 return Err(Cut::TooLarge);
             }
-            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
-            Ok(None) => return Ok(()),
+            Ok(Some(chunk)) => {
+                let made = room.make(&mut taken, bytes.len() + chunk.len());
+                timeout_at(deadline, made).await.map_err(|_| Cut::Late)?;
+                bytes.extend_from_slice(&chunk);
+            }
+            Ok(None) => {
+                taken.keep(bytes.len());
+                return Ok(());
+            }
             Err(_) => return Err(Cut::Broken),
         }
     }

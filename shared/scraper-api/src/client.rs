@@ -15,6 +15,7 @@ use crate::answer::Answer;
 use crate::body::{self, Cut};
 use crate::config::{ApiKey, BuildError, Config};
 use crate::error_body;
+use crate::room::{self, Room};
 use crate::status::{self, Effect};
 
 const USER_AGENT: &str = concat!("gleaner/", env!("CARGO_PKG_VERSION"));
@@ -41,6 +42,7 @@ pub struct ScraperApi {
     body_bytes_max: usize,
     retry_after_max: Duration,
     error_body_within: Duration,
+    room: Room,
 }
 
 impl fmt::Debug for ScraperApi {
@@ -73,6 +75,7 @@ impl ScraperApi {
             body_bytes_max: config.body_bytes_max,
             retry_after_max: config.retry_after_max,
             error_body_within: config.error_body_within,
+            room: Room::default(),
         })
     }
 
@@ -87,6 +90,7 @@ impl ScraperApi {
 
     /// Sends one call and reads its answer, all within `within`.
     pub(crate) async fn send(&self, call: Call<'_>, within: Duration) -> Result<Answer, Failure> {
+        room::give_back();
         let deadline = Instant::now() + within.min(WITHIN_MAX);
         // One key for the whole call, so that what an answer echoes can be blotted out.
         let key = self.key();
@@ -94,7 +98,7 @@ impl ScraperApi {
         let status = response.status().as_u16();
         if response.status().is_success() || call.expects == Some(status) {
             let mut bytes = Vec::new();
-            body::read_into(&mut bytes, &mut response, self.body_bytes_max, deadline)
+            body::read_into(&mut bytes, &mut response, self.body_bytes_max, &self.room, deadline)
                 .await
                 .map_err(|cut| Failure::possible(cut.error(status)))?;
             let text = String::from_utf8(bytes).map_err(|_| {
@@ -186,7 +190,8 @@ impl ScraperApi {
             .and_then(|text| parse_retry_after(text, self.clock.now(), self.retry_after_max));
         let deadline = deadline.min(Instant::now() + self.error_body_within.min(WITHIN_MAX));
         let mut bytes = Vec::new();
-        let read = body::read_into(&mut bytes, &mut response, ERROR_BODY_BYTES_MAX, deadline).await;
+        let (bytes_max, room) = (ERROR_BODY_BYTES_MAX, &self.room);
+        let read = body::read_into(&mut bytes, &mut response, bytes_max, room, deadline).await;
         let text = match read {
             Ok(()) => String::from_utf8_lossy(&bytes),
             Err(Cut::TooLarge | Cut::Late | Cut::Broken) => "".into(),

@@ -73,6 +73,25 @@ fn is_held(entry: &Entry, now: Timestamp) -> bool {
     entry.run.as_ref().is_some_and(|run| run.held_until > now)
 }
 
+/// Ends the hold of a worker that is known to be no more, so that the next one goes on at once.
+///
+/// Should it be alive all the same, it stops when it next saves its progress: no part is stored
+/// twice, and a page or two is read again.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn release_run(ports: Ports<'_>, key: &JobKey) -> Result<(), PortError> {
+    let Some(entry) = ports.ledger.load(key).await? else { return Ok(()) };
+    let now = ports.clock.now();
+    change(ports.ledger, Some(entry), now, |row| {
+        let row = row.filter(|row| is_held(row, now))?;
+        let released = row.run.clone().map(|run| Run { held_until: now, ..run });
+        Some(row.with_run(released))
+    })
+    .await?;
+    Ok(())
+}
+
 /// Why a page was not read.
 enum Unread {
     /// Whoever waits has no time left.

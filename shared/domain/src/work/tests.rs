@@ -4,6 +4,7 @@ pub(crate) mod faults;
 mod overtaken;
 mod parents;
 mod parents_trouble;
+mod released;
 mod resubmit;
 pub(crate) mod rig;
 mod trouble;

@@ -108,5 +108,5 @@ fn the_memory_of_durable_folders_is_bounded() {
     }
     assert_eq!(disk.durable().len(), 1);
     disk.make_folders_durable("object").unwrap();
-    assert!(disk.make_entry_durable("nowhere/below/object").is_err());
+    assert!(disk.make_folders_durable("nowhere/below/object").is_err());
 }

@@ -110,10 +110,9 @@ impl Walk<'_> {
             if run.parts.len() >= PARTS_MAX {
                 return settle::die(self.ports, entry, DeadReason::TooLarge, None, None).await;
             }
-            let Some((part, heads)) = self.store_part(&entry, &run, &items).await? else {
+            let Some((part, heads)) = self.store_part(&entry, &run, items).await? else {
                 return self.begin_anew(entry, run).await;
             };
-            drop(items);
             collected.add(heads);
             run.parts.push(part);
             run.next_page += 1;
@@ -169,11 +168,14 @@ impl Walk<'_> {
         &self,
         entry: &Entry,
         run: &Run,
-        items: &[Item],
+        items: Vec<Item>,
     ) -> Result<Option<(Part, Vec<ItemHead>)>, PortError> {
         let number = u32::try_from(run.parts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let key = part_key(entry.key.kind, &entry.key.job_id, self.dt, &run.id, number);
-        let Ok(lines) = part_lines(&entry.key, items) else { return Ok(None) };
+        let Ok(lines) = part_lines(&entry.key, &items) else { return Ok(None) };
+        let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        // A page may be large; from here on its lines are all that is needed.
+        drop(items);
         let Ok(heads) = part_heads(&lines) else { return Ok(None) };
         let object = match self.ports.results.put_new(&key, &lines).await {
             Ok(PutOutcome::Now(object)) => object,
@@ -182,12 +184,8 @@ impl Walk<'_> {
             Err(error) if error.kind == ErrorKind::Corrupt => return Ok(None),
             Err(error) => return Err(error),
         };
-        let part = Part {
-            key: object.key,
-            items: u64::try_from(items.len()).unwrap_or(u64::MAX),
-            bytes: object.bytes,
-            sha256: object.sha256,
-        };
+        let part =
+            Part { key: object.key, items: count, bytes: object.bytes, sha256: object.sha256 };
         Ok(Some((part, heads)))
     }
 
