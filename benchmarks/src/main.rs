@@ -7,6 +7,7 @@
 
 mod accept;
 mod figures;
+mod growth;
 mod machine;
 mod memory;
 mod platform;
@@ -35,6 +36,8 @@ enum Benchmark {
     /// The bare handler that `accept` compares with
     #[command(hide = true)]
     BareReceiver,
+    /// What accepting, working, sweeping and listing cost as the ledger grows
+    Growth(growth::Growth),
     /// What the machine is: processor, cores, fdatasync
     Machine,
     /// Peak memory and API calls of crawls of 10,000 pages and 500 MB, killed and not
@@ -68,6 +71,7 @@ fn main() -> Result<()> {
     let folder = folder.path();
     match arguments.benchmark {
         Benchmark::Accept(accept) => accept.run(),
+        Benchmark::Growth(growth) => growth.run(),
         Benchmark::Machine | Benchmark::BareReceiver => Ok(()),
         Benchmark::Memory => wait(memory::run(folder)),
         Benchmark::Polling(polling) => polling.run(),
