@@ -1,24 +1,21 @@
 //! The receiver over HTTP: bounded in connections, time and bytes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::CONTENT_LENGTH;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use bytes::Bytes;
 use domain::announce::AnnounceOutcome;
-use domain::receive::{ReceivePorts, Reception, Unavailable, receive};
+use domain::receive::{ReceivePorts, Reception, Unavailable, diagnose, receive};
 use domain::signature::Headers;
 use domain::signature::verdict::{Answer, Diagnostics, Reason};
-use http_body_util::{BodyExt as _, Limited};
+use http::header::{ALLOW, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
@@ -54,6 +51,8 @@ impl Default for ReceiverBounds {
 
 /// Bytes per permit of the budget of bodies in flight.
 const BUDGET_UNIT: usize = 1_024;
+/// Where it says that it runs.
+const HEALTH_PATH: &str = "/healthz";
 /// Pause after `accept` failed, so that a lack of file descriptors is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,10 +69,6 @@ pub(super) async fn run(
     let bounds = server.settings.bounds;
     let budget = Arc::new(Semaphore::new(bounds.bodies_bytes / BUDGET_UNIT));
     let shared = Arc::new(Shared { server: Arc::clone(&server), budget });
-    let router = Router::new()
-        .route(&server.settings.path, post(deliver))
-        .route("/healthz", get(|| async { "ok" }))
-        .with_state(shared);
     let connections = Arc::new(Semaphore::new(bounds.connections));
     let graceful = GracefulShutdown::new();
     loop {
@@ -83,7 +78,8 @@ pub(super) async fn run(
             accepted = accept(&server, &listener, &connections) => accepted,
         };
         let Some((stream, permit)) = accepted else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let shared = Arc::clone(&shared);
+        let service = service_fn(move |request| answer(Arc::clone(&shared), request));
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(bounds.head_timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -131,15 +127,49 @@ impl Headers for RequestHeaders<'_> {
     }
 }
 
-async fn deliver(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+/// What is answered: a status, and hardly ever more.
+type Answered = Response<Full<Bytes>>;
+
+/// Answers one request. Two paths need no router, which would cost each delivery its allocations.
+async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answered, Infallible> {
+    let path = request.uri().path();
+    let method = request.method();
+    Ok(if path == shared.server.settings.path {
+        match *method {
+            Method::POST => with_status(deliver(&shared, request).await),
+            _ => not_allowed("POST"),
+        }
+    } else if path == HEALTH_PATH {
+        match *method {
+            Method::GET | Method::HEAD => Response::new(Full::from("ok")),
+            _ => not_allowed("GET,HEAD"),
+        }
+    } else {
+        with_status(StatusCode::NOT_FOUND)
+    })
+}
+
+fn with_status(status: StatusCode) -> Answered {
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    response
+}
+
+fn not_allowed(allowed: &'static str) -> Answered {
+    let mut response = with_status(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+async fn deliver(shared: &Shared, request: Request<Incoming>) -> StatusCode {
     let server = &shared.server;
     let (head, body) = request.into_parts();
-    let body = match read(&shared, &head.headers, body).await {
+    let body = match read(shared, &head.headers, body).await {
         Ok(body) => body,
         Err(status) => {
             server.tally.count("webhooks_unread");
             tracing::info!(status = status.as_u16(), "delivery not read");
-            return status.into_response();
+            return status;
         }
     };
     let pipeline = &server.pipeline;
@@ -148,11 +178,16 @@ async fn deliver(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         keyring: &server.keyring,
         format: &server.format,
     };
-    let reception = receive(ports, &RequestHeaders(&head.headers), &body.bytes).await;
+    let headers = RequestHeaders(&head.headers);
+    let reception = receive(ports, &headers, &body.bytes).await;
+    // Whoever reaches the receiver can send as much as they like: nothing is gathered for nobody.
+    if let Reception::Rejected { reason, keys } = &reception
+        && tracing::enabled!(tracing::Level::INFO)
+    {
+        note_rejection(&diagnose(keys, *reason, &headers, &body.bytes));
+    }
     note(server, &reception);
-    StatusCode::from_u16(reception.status())
-        .unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
-        .into_response()
+    StatusCode::from_u16(reception.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// A body, and its share of the budget.
@@ -163,7 +198,7 @@ struct Held {
 
 /// Reads the body within the bounds. The share of the budget is the declared length, or the
 /// largest body where none is declared.
-async fn read(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Held, StatusCode> {
+async fn read(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Result<Held, StatusCode> {
     let bounds = shared.server.settings.bounds;
     let declared = headers
         .get(CONTENT_LENGTH)
@@ -212,9 +247,8 @@ fn note(server: &Server, reception: &Reception) {
             server.tally.count("webhooks_ignored");
             tracing::info!(event, code, "delivery acknowledged and not owed");
         }
-        Reception::Rejected { reason, diagnostics } => {
+        Reception::Rejected { reason, .. } => {
             server.tally.count("webhooks_rejected");
-            note_rejection(diagnostics);
             if reason.answer() == Answer::Unauthorized {
                 let trouble = match reason {
                     Reason::Mismatch => Trouble::Mismatch,

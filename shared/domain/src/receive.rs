@@ -1,5 +1,7 @@
 //! Receiving a delivery: verify, read the ids, announce, and only then say 2xx.
 
+use std::sync::Arc;
+
 use crate::announce::{AnnounceOutcome, AnnouncePorts, announce};
 use crate::entry::Cause;
 use crate::envelope::{Envelope, EnvelopeFormat};
@@ -44,8 +46,8 @@ pub enum Reception {
     Rejected {
         /// Why.
         reason: Reason,
-        /// What may be logged about it.
-        diagnostics: Box<Diagnostics>,
+        /// The secrets that were tried, for [`diagnose`].
+        keys: Arc<Verifier>,
     },
     /// Genuine and not usable: it would never be.
     Unusable {
@@ -161,16 +163,21 @@ async fn verify<'b>(
     }
     match verdict {
         Verdict::Verified(verified) => Ok(verified),
-        Verdict::Rejected(reason) => {
-            let diagnostics = Box::new(diagnose(&keys, reason, headers, body));
-            Err(Reception::Rejected { reason, diagnostics })
-        }
+        Verdict::Rejected(reason) => Err(Reception::Rejected { reason, keys }),
         Verdict::Unconfigured(_) => Err(Reception::Unavailable(Unavailable::UnusableSecret)),
     }
 }
 
 /// What may be logged about a refusal. A body that nobody hashed so far is not hashed for the log.
-fn diagnose(keys: &Verifier, reason: Reason, headers: &dyn Headers, body: &[u8]) -> Diagnostics {
+///
+/// Hashes the body after a mismatch, so it is to be called only where somebody reads the log:
+/// strangers may send as many forged deliveries as they like.
+pub fn diagnose(
+    keys: &Verifier,
+    reason: Reason,
+    headers: &dyn Headers,
+    body: &[u8],
+) -> Diagnostics {
     if reason == Reason::Mismatch {
         return keys.diagnose(reason.code(), headers, body);
     }

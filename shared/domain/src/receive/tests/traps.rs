@@ -8,7 +8,7 @@ use crate::entry::{DeadReason, Entry, State, StateName};
 use crate::job::{JobId, JobKey, Kind};
 use crate::keyring::Keyring;
 use crate::ports::ErrorKind;
-use crate::receive::Reception;
+use crate::receive::{Reception, diagnose};
 use crate::signature::preset::Preset;
 use crate::signature::scheme::{Scheme, SchemeConfig};
 use crate::time::before;
@@ -321,14 +321,16 @@ fn odd_signatures_are_refused_plainly() {
 #[test]
 fn a_refusal_tells_shapes_only() {
     let bench = Bench::new();
-    let Reception::Rejected { diagnostics, .. } = bench.send(&header(b"abc"), V1) else {
-        panic!("not refused")
+    let told = |headers: Vec<(String, Vec<u8>)>| {
+        let Reception::Rejected { reason, keys } = bench.send(&headers, V1) else {
+            panic!("not refused")
+        };
+        diagnose(&keys, reason, &headers, V1)
     };
+    let diagnostics = told(header(b"abc"));
     assert_eq!((diagnostics.body_bytes, diagnostics.body_hash.as_str()), (V1.len(), ""));
     assert_eq!(diagnostics.signature_bytes, [3]);
-    let Reception::Rejected { diagnostics, .. } = bench.send(&bench.signed("other", V1), V1) else {
-        panic!("not refused")
-    };
+    let diagnostics = told(bench.signed("other", V1));
     assert_eq!((diagnostics.body_bytes, diagnostics.body_hash.len()), (V1.len(), 12));
 }
 
