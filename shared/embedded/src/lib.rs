@@ -20,7 +20,6 @@ mod failure;
 mod file_lock;
 mod filesystem;
 mod holds;
-mod holds;
 mod inspection;
 mod intents;
 pub mod limits;

@@ -33,13 +33,6 @@ pub const TASKS_RELEASED_MAX: u32 = 4_096;
 /// server after the other does so a few times a minute at most from then on.
 pub const TAKES_RELEASED_MAX: u32 = 16;
 
-/// Holds of a former server that the next one ends at its start: far more than workers have.
-pub const TASKS_RELEASED_MAX: u32 = 4_096;
-
-/// How often a task may have been taken for its hold to be ended at a start. Whatever ends one
-/// server after the other does so a few times a minute at most from then on.
-pub const TAKES_RELEASED_MAX: u32 = 16;
-
 /// Rows removed in one call of [`SqliteStore::remove_expired`](crate::SqliteStore::remove_expired),
 /// so that nobody waits long behind it.
 pub const REMOVALS_MAX: u32 = 1_000;
