@@ -48,7 +48,7 @@ pub const OPEN_TRIES_MAX: u32 = 16;
 pub const STATEMENTS_MAX: usize = 48;
 
 /// Page cache of the writing connection, in KiB: the hot part of the indexes of a million rows.
-pub const WRITE_CACHE_KIB: u32 = 32 * 1_024;
+pub const WRITE_CACHE_KIB: u32 = 16 * 1_024;
 
 /// Operations after which what is in the WAL is moved into the file, beside the writer: some
 /// thousand pages, enough that pages which change often are moved seldom.
