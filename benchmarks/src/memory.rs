@@ -168,6 +168,7 @@ async fn finish(
     let is_ours = |name: &&String| !name.starts_with("POST ") && !name.contains("/webhooks");
     let ours = calls.iter().filter(|(name, _)| is_ours(name)).map(|(_, count)| *count).sum();
     let reads = calls.get(READ).copied().unwrap_or_default();
+    println!("{name}: {peak_mib:.0} MiB after {seconds:.0} s\n");
     let name = name.to_owned();
     Ok(Figures { name, peak_mib, calls: ours, reads, seconds, cpu_seconds, stored })
 }

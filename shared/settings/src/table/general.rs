@@ -49,8 +49,8 @@ pub(super) const GENERAL: &[Setting] = &[
         form: bytes(MIB, GIB),
         default: Default::Value("64MiB"),
         meaning: "Largest answer of the API that is read, after decompression.",
-        if_wrong: "Too small: large results are given up as too large. Too large: memory, once \
-                   per worker.",
+        if_wrong: "Too small: large results are given up as too large. Too large: memory, two to \
+                   three times as much, though for one answer at a time.",
         read_by: API,
     },
     Setting {
