@@ -2,7 +2,9 @@
 //! submission to stored results, and an independent judge at the end.
 
 mod books;
+mod given_up;
 mod judge;
+mod limits;
 mod plan;
 mod platform;
 mod report;
@@ -19,7 +21,6 @@ use domain::envelope::EventType;
 use domain::intent::Submission;
 use domain::job::Kind;
 use domain::keyring::Keyring;
-use domain::limits::Limits;
 use domain::ports::{Clock, PortError, SecretSource};
 use domain::signature::preset::Preset;
 use domain::signature::secret::Secret;
@@ -121,8 +122,9 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
         plan.len() + plan::foreign_urls(options).len(),
         stopped,
     );
-    let submitted = submit(&pipeline, &plan, options).await;
-    foreign_jobs(control, options).await?;
+    let (submitted, foreign) =
+        tokio::join!(submit(&pipeline, &plan, options), foreign_jobs(control, options));
+    foreign?;
     let settled = wait_until_settled(&pipeline, control, options).await?;
     // Receivers of the signal end with the server.
     let _ = stop.send(true);
@@ -131,7 +133,8 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
     let changed = watcher.finish().await;
     let books = control.books(Detail::Parts).await?;
     let counters = control.counters().await?;
-    let judgement = judge::judge(&books, &options.dir.join("results"), changed);
+    let mut judgement = judge::judge(&books, &options.dir.join("results"), changed);
+    given_up::judge(&pipeline, &books, &mut judgement).await?;
     let facts = report::Facts {
         options,
         wall: between(started, clock.now()),
@@ -176,7 +179,7 @@ impl Stage {
             ObjectResults::on_disk(&options.dir.join("results"), clock.now()).map_err(|error| {
                 CliError::new(Exit::System, "cannot open the results").because(error)
             })?;
-        let limits = limits(options);
+        let limits = limits::shortened(options);
         let pipeline = Pipeline {
             ledger: Arc::new(store.clone()),
             queue: Arc::new(store.clone()),
@@ -249,39 +252,6 @@ async fn register(api: &ScraperApi, url: &str) -> Result<Vec<Secret>, CliError> 
         secrets.push(secret);
     }
     Ok(secrets)
-}
-
-/// The limits of the product, shortened so that minutes of a real day pass in seconds.
-fn limits(options: &DemoOptions) -> Limits {
-    let pace = |secs: f64| Duration::from_secs_f64(secs.max(0.2));
-    let longest_job = 20.0 * 12.0 / options.speed;
-    Limits {
-        enqueue_grace: pace(3.0),
-        sweep_spacing: pace(3.0),
-        sweep_spacing_cap: pace(10.0),
-        // Where nothing goes wrong every webhook comes, and nobody needs to ask before.
-        announce_grace: match options.weather {
-            Weather::None => pace(600.0 / options.speed + 10.0),
-            Weather::Gentle | Weather::Harsh => pace(150.0 / options.speed + 3.0),
-        },
-        missing_pause: pace(0.5),
-        settle_grace: pace(longest_job),
-        // Bad weather pauses the whole account again and again, so that large demos take long.
-        max_age: pace(longest_job + 20.0 + f64::from(options.jobs) / 15.0),
-        backoff_base: pace(0.2),
-        backoff_cap: pace(2.0),
-        retry_after_clamp: pace(5.0),
-        post_begin: pace(2.0),
-        post_timeout: pace(3.0),
-        call_timeout: pace(3.0),
-        page_timeout: pace(4.0),
-        adoption_margin: pace(2.0),
-        ambiguous_after: pace(120.0),
-        account_pause: pace(1.0),
-        run_claim: pace(10.0),
-        secret_cooldown: pace(1.0),
-        ..Limits::default()
-    }
 }
 
 /// How submitting went.

@@ -1,4 +1,4 @@
-//! The demo balances, and its judge is no flatterer: each of five planted bugs makes it fail.
+//! The demo balances, and its judge is no flatterer: each of six planted bugs makes it fail.
 
 #[path = "demo/bugs.rs"]
 mod bugs;
@@ -61,6 +61,13 @@ async fn paying_again_without_looking_is_found_out() {
 async fn a_task_that_nobody_sends_again_is_found_out() {
     let report = demo(40, Weather::None, 12, &bugs::NoSecondSend).await;
     assert!(!report.balanced && report.open > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_ended_and_is_called_endless_is_found_out() {
+    let report = demo(80, Weather::Harsh, 200, &bugs::NoEnd).await;
+    assert!(!report.balanced && report.judge.lost > 0, "{report}");
+    assert!(report.judge.findings.iter().all(|f| f.contains("given up as never_settled")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,10 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
 
+/// Shortest patience that is the default, in seconds.
+const PATIENCE_SECS: u64 = 300;
+/// Jobs for which a second is added to it: harsh weather lets a dozen through.
+const JOBS_A_SEC: u32 = 4;
 /// Most jobs in one demo.
 const JOBS_MAX: i64 = 1_000_000;
 
@@ -39,9 +43,10 @@ pub(crate) struct Demo {
     /// New or empty folder for ledger and results; without it a temporary one, removed at the end.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Longest wait for the last jobs, in seconds.
-    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    patience: u64,
+    /// Longest wait for submitting all jobs, and again for the last of them, in seconds; by default
+    /// five minutes, and a second for each four jobs.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    patience: Option<u64>,
 }
 
 impl Demo {
@@ -70,7 +75,9 @@ impl Demo {
                 CliError::new(Exit::System, "cannot find this program").because(error)
             })?,
             live: output == Output::Text,
-            patience: Duration::from_secs(self.patience),
+            patience: Duration::from_secs(
+                self.patience.unwrap_or_else(|| PATIENCE_SECS + u64::from(self.jobs / JOBS_A_SEC)),
+            ),
         };
         let mut report = run(&options, &Untampered).await?;
         if temporary.is_some() {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use domain::entry::DeadReason;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -35,6 +36,9 @@ pub struct Judgement {
     pub answers_lost: u64,
     /// The first findings, for a person.
     pub findings: Vec<String>,
+    /// Jobs that count as lost.
+    #[serde(skip)]
+    lost_jobs: BTreeSet<String>,
 }
 
 impl Judgement {
@@ -52,6 +56,16 @@ impl Judgement {
     fn lost(&mut self, finding: String) {
         self.lost += 1;
         self.find(finding);
+    }
+
+    /// Counts a job as lost that was given up for a reason that is not so, unless it counts already.
+    pub(super) fn given_up(&mut self, job: &Job, reason: DeadReason) {
+        if self.lost_jobs.insert(job.id.clone()) {
+            self.lost(format!(
+                "{} {} was given up as {reason}, and is {}",
+                job.kind, job.id, job.status
+            ));
+        }
     }
 
     fn wrong(&mut self, finding: String) {
@@ -177,6 +191,7 @@ fn judge_job(job: &Job, found: &Found, root: &Path, judgement: &mut Judgement) {
     let told = !is_foreign(job) || job.deliveries.accepted > 0;
     match objects {
         [] if owed && told => {
+            judgement.lost_jobs.insert(job.id.clone());
             judgement.lost(format!("{} {} has no object", job.kind, job.id));
         }
         [] => {}
@@ -304,6 +319,7 @@ fn judge_payments(jobs: &[Job], judgement: &mut Judgement) {
                 .find(format!("{url}: {all} jobs, {failed} failed retryably, {charged} tokens"));
         }
         if kept == 0 && failed <= RESUBMITS_MAX {
+            judgement.lost_jobs.extend(jobs.iter().map(|job| job.id.clone()));
             judgement.lost(format!("{url}: given up after {failed} jobs that failed retryably"));
         }
     }

@@ -52,6 +52,8 @@ pub struct Report {
     pub submitted: Submitted,
     /// Jobs that the platform accepted, resubmissions and others' included.
     pub platform_jobs: u64,
+    /// Jobs of them that the platform never finished.
+    pub never_ended: u64,
     /// The ledger's rows by state, and dead ones by reason.
     pub ledger: BTreeMap<String, u64>,
     /// Rows that somebody is still owed.
@@ -87,7 +89,7 @@ impl Report {
         let open = open_entries(pipeline).await?;
         let dead_ambiguous = ledger.get("dead:ambiguous").copied().unwrap_or_default();
         let calls = calls(facts.counters);
-        let platform_jobs = u64::try_from(facts.books.len()).unwrap_or(u64::MAX);
+        let platform_jobs = count(facts.books, |_| true);
         let latencies = super::view::latencies(pipeline, facts.books).await?;
         let balanced =
             judge.is_clean() && open == 0 && facts.settled && facts.submitted.unfinished == 0;
@@ -98,6 +100,7 @@ impl Report {
             wall_secs: facts.wall.as_secs_f64(),
             submitted: facts.submitted,
             platform_jobs,
+            never_ended: count(facts.books, |job| !job.is_terminal()),
             ambiguous: dead_ambiguous + facts.submitted.ambiguous,
             open,
             ledger,
@@ -115,6 +118,10 @@ impl Report {
             dir: Some(facts.options.dir.display().to_string()),
         })
     }
+}
+
+fn count(books: &[Job], is_meant: impl Fn(&&Job) -> bool) -> u64 {
+    u64::try_from(books.iter().filter(is_meant).count()).unwrap_or(u64::MAX)
 }
 
 /// Calls by endpoint, the simulator's own control plane left out.
@@ -161,6 +168,7 @@ impl Report {
         let mut lines = vec![
             count("submitted", self.submitted.accepted, ""),
             count("platform's jobs", self.platform_jobs, "resubmissions and others' included"),
+            count("never ended", self.never_ended, "of the platform's jobs"),
             count("stored", self.judge.stored, ""),
         ];
         let dead = self.ledger.iter().filter(|(state, _)| state.contains(':'));

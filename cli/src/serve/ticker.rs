@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::pause::Scope;
 use domain::poll::{Asked, bulk_poll};
-use domain::ports::{Clock as _, PortError};
+use domain::ports::PortError;
 use domain::sweep::{Swept, recover_due, sweep};
 use domain::time::between;
 use tokio::sync::watch;
@@ -17,9 +17,11 @@ use super::{Chain, Server, stopped};
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
+    let mut first = Part::Recovery;
     loop {
-        tick(&server).await;
-        let wait = until_next(&server).await;
+        first = tick(&server, first).await;
+        let wait = pause_left(&server).await.unwrap_or(server.settings.tick);
+        let wait = wait.max(PAUSE_MIN).min(server.settings.tick);
         let pause = server.pipeline.clock.sleep(wait);
         tokio::select! {
             biased;
@@ -29,26 +31,61 @@ pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// How long until the next tick. A pause of the account that ends earlier ends the wait: an account
-/// that is paused again and again has few moments in which lists can be asked, and the workers
-/// would have them all.
-async fn until_next(server: &Server) -> Duration {
+/// What is left of a pause of the account. The next tick comes at its end: an account that is
+/// paused again and again has few moments in which it can be asked, and the workers would have
+/// them all.
+async fn pause_left(server: &Server) -> Option<Duration> {
     let pipeline = &server.pipeline;
     let now = pipeline.clock.now();
     let pause = pipeline.pauses.active(&*pipeline.ledger, Scope::All, now).await;
     // What cannot be read is no pause here; whoever calls the API reads it again.
-    let left = pause.ok().flatten().map(|pause| between(now, pause.until));
-    left.unwrap_or(server.settings.tick).max(PAUSE_MIN).min(server.settings.tick)
+    pause.ok().flatten().map(|pause| between(now, pause.until))
 }
 
-/// One tick. Trouble ends a part of it; the next one goes on where this one stopped. Lost answers
-/// first, since rows wait for them; lists before single jobs, since they answer for many.
-async fn tick(server: &Server) {
-    let ports = server.pipeline.ports();
-    let tally = &server.tally;
+/// The parts of a tick, in their order: lost answers first, since rows wait for them; lists before
+/// single jobs, since they answer for many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Recovery,
+    BulkPolling,
+    Sweep,
+}
+
+impl Part {
+    /// All parts, this one first.
+    const fn and_others(self) -> [Self; 3] {
+        match self {
+            Self::Recovery => [Self::Recovery, Self::BulkPolling, Self::Sweep],
+            Self::BulkPolling => [Self::BulkPolling, Self::Sweep, Self::Recovery],
+            Self::Sweep => [Self::Sweep, Self::Recovery, Self::BulkPolling],
+        }
+    }
+}
+
+/// One tick; says which part is to be the first of the next. Trouble ends a part, which goes on in
+/// its next turn where it stopped. A part that a pause of the account keeps from its turn has the
+/// first one after it, so that none waits for ever.
+async fn tick(server: &Server, first: Part) -> Part {
     server.complaints.tell_due(server.pipeline.clock.now());
-    note(server, recover_due(ports, server.settings.tick_budget).await);
-    match bulk_poll(ports, Asked::Due).await {
+    remove_expired(server).await;
+    for part in first.and_others() {
+        if pause_left(server).await.is_some() {
+            return part;
+        }
+        let budget = server.settings.tick_budget;
+        let ports = server.pipeline.ports();
+        match part {
+            Part::Recovery => note(server, recover_due(ports, budget).await),
+            Part::BulkPolling => poll(server).await,
+            Part::Sweep => note(server, sweep(ports, budget).await),
+        }
+    }
+    Part::Recovery
+}
+
+async fn poll(server: &Server) {
+    let tally = &server.tally;
+    match bulk_poll(server.pipeline.ports(), Asked::Due).await {
         Ok(polled) => {
             tally.add("bulk_pages", u64::from(polled.pages));
             tally.add("bulk_announced", u64::from(polled.announced));
@@ -61,11 +98,13 @@ async fn tick(server: &Server) {
             tracing::warn!(error = %Chain(&error), "bulk polling ended early");
         }
     }
-    note(server, sweep(ports, server.settings.tick_budget).await);
+}
+
+async fn remove_expired(server: &Server) {
     match server.source.remove_expired().await {
-        Ok(removed) => tally.add("rows_expired", removed),
+        Ok(removed) => server.tally.add("rows_expired", removed),
         Err(error) => {
-            tally.count("tick_errors");
+            server.tally.count("tick_errors");
             tracing::warn!(error = %Chain(&error), "expired rows could not be removed");
         }
     }
@@ -85,6 +124,22 @@ fn note(server: &Server, swept: Result<Swept, PortError>) {
         Err(error) => {
             tally.count("tick_errors");
             tracing::warn!(error = %Chain(&error), "the sweep ended early");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whichever part a pause kept from its turn, the others come after it, each once.
+    #[test]
+    fn each_part_has_its_turn() {
+        let all = [Part::Recovery, Part::BulkPolling, Part::Sweep];
+        for first in all {
+            let parts = first.and_others();
+            assert_eq!(parts.first(), Some(&first));
+            assert!(all.iter().all(|part| parts.contains(part)));
         }
     }
 }

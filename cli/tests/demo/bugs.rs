@@ -1,4 +1,4 @@
-//! Five bugs, each planted between the pipeline and its adapters.
+//! Six bugs, each planted between the pipeline and its adapters.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::entry::{Entry, StateName, StoredObject};
 use domain::intent::Intent;
-use domain::job::{JobId, JobKey, Kind};
+use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::{
     ApiError, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind, Expected,
     ExtractJob, Inspection, IntentExpected, IntentWritten, Intents, Jobs, Ledger, ListPage,
@@ -71,6 +71,16 @@ impl Tamper for UnconditionalPut {
         let root = self.0.join("results");
         let results = Overwriting { results: pipeline.results, root, puts: AtomicU64::new(0) };
         Pipeline { results: Arc::new(results), ..pipeline }
+    }
+}
+
+/// Jobs that failed for good or were cancelled are taken for unfinished ones, till they are given
+/// up for their age.
+pub(crate) struct NoEnd;
+
+impl Tamper for NoEnd {
+    fn tamper(&self, pipeline: Pipeline) -> Pipeline {
+        Pipeline { jobs: Arc::new(EndlessJobs(pipeline.jobs)), ..pipeline }
     }
 }
 
@@ -237,6 +247,45 @@ impl Jobs for BlindJobs {
 
     async fn list(&self, _: Kind, _: &ListQuery, _: Duration) -> Result<ListPage, ApiError> {
         Ok(ListPage { jobs: Vec::new(), unreadable: 0, page_count: Some(0), is_capped: false })
+    }
+
+    async fn probe(&self, within: Duration) -> Result<(), ApiError> {
+        self.0.probe(within).await
+    }
+}
+
+struct EndlessJobs(Arc<dyn Jobs>);
+
+#[async_trait]
+impl Jobs for EndlessJobs {
+    async fn extract(&self, job_id: &JobId, within: Duration) -> Result<ExtractJob, ApiError> {
+        let mut job = self.0.extract(job_id, within).await?;
+        if job.error.as_ref().is_some_and(|error| !error.retryable) {
+            job.status = JobStatus::Processing;
+        }
+        Ok(job)
+    }
+
+    async fn parent(
+        &self,
+        key: &JobKey,
+        page: PageRequest,
+        within: Duration,
+    ) -> Result<ParentPage, ApiError> {
+        self.0.parent(key, page, within).await
+    }
+
+    async fn submit(&self, request: &JobRequest, within: Duration) -> Result<JobId, SubmitError> {
+        self.0.submit(request, within).await
+    }
+
+    async fn list(
+        &self,
+        kind: Kind,
+        query: &ListQuery,
+        within: Duration,
+    ) -> Result<ListPage, ApiError> {
+        self.0.list(kind, query, within).await
     }
 
     async fn probe(&self, within: Duration) -> Result<(), ApiError> {

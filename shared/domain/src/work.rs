@@ -133,7 +133,7 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return put_off_for(ports, entry, wait, PutOff::Paused(pause.why)).await;
     }
-    if let Some(worked) = unlinked::put_off_unasked(ports, &entry).await? {
+    if let Some(worked) = Box::pin(unlinked::put_off_unasked(ports, &entry)).await? {
         return Ok(worked);
     }
     // Boxed, since these are large and few callers need all of them.

@@ -42,6 +42,9 @@ pub struct Config {
     pub settle_secs: f64,
     /// Longest hang, in seconds: the connection is closed without an answer after it. Default 60.
     pub hang_max_secs: f64,
+    /// Wait that a throttled call asks for, in seconds before the speed; `Retry-After` says it in
+    /// whole seconds, one at least. Default 2.
+    pub retry_after_secs: f64,
     /// How webhooks are signed, logged and sent.
     pub webhooks: WebhookConfig,
     /// What goes wrong. Default nothing.
@@ -116,6 +119,7 @@ impl Default for Config {
             read_lag_secs: 0.0,
             settle_secs: 2.0,
             hang_max_secs: 60.0,
+            retry_after_secs: 2.0,
             webhooks: WebhookConfig::default(),
             faults: Faults::none(),
         }
@@ -175,6 +179,7 @@ impl Config {
             ("read_lag_secs", self.read_lag_secs),
             ("settle_secs", self.settle_secs),
             ("hang_max_secs", self.hang_max_secs),
+            ("retry_after_secs", self.retry_after_secs),
             ("webhooks.timeout_secs", self.webhooks.timeout_secs),
         ] {
             if !(0.0..=DURATION_MAX_SECS).contains(&secs) {
@@ -185,6 +190,12 @@ impl Config {
             return fail("webhooks.concurrency", "a number from 1 to 1024");
         }
         self.faults.check()
+    }
+
+    /// Whole seconds that a throttled call is asked to wait, as the header can say them.
+    pub(crate) fn retry_after(&self) -> u64 {
+        let wait = self.scaled(self.retry_after_secs);
+        (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
     }
 
     /// Turns configured seconds into a duration of the simulated platform.

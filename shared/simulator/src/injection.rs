@@ -10,9 +10,6 @@ use crate::job::Kind;
 use crate::platform::Platform;
 use crate::route::Endpoint;
 
-/// Wait that a throttled call may ask for, in real seconds: clients wait in real time.
-const RETRY_AFTER_SECS: u64 = 2;
-
 impl Platform {
     /// Draws an error that is answered instead of doing anything.
     pub(crate) fn injected_error(
@@ -40,12 +37,13 @@ impl Platform {
                 Answer::flat(status, code, message, true)
             }
         };
+        let wait = self.config.retry_after();
         let throttled = || fails(429, "RATE_LIMITED", "Too many requests");
         Some(match dice.index("api_error_kind", request, 6) {
             0 => throttled(),
-            1 => throttled().with_retry_after(RETRY_AFTER_SECS.to_string()),
+            1 => throttled().with_retry_after(wait.to_string()),
             2 => {
-                let at = self.now.plus(Duration::from_secs(RETRY_AFTER_SECS));
+                let at = self.now.plus(Duration::from_secs(wait));
                 throttled().with_retry_after(at.to_http_date())
             }
             3 => fails(500, "INTERNAL_ERROR", "Something went wrong"),

@@ -8,6 +8,7 @@ fn report() -> Report {
         wall_secs: 20.0,
         submitted: Submitted { accepted: 200, refused: 0, ambiguous: 0, unfinished: 0 },
         platform_jobs: 210,
+        never_ended: 2,
         ledger: [("dead:resubmits_exhausted".to_owned(), 3), ("superseded".to_owned(), 4)].into(),
         open: 0,
         ambiguous: 0,

@@ -4,11 +4,14 @@
 //! for all that are due, so that many lost answers cost an account that throttles no more calls
 //! than one does.
 
+use std::time::Duration;
+
 use super::{Deferral, Submitted, Submitter, close, contended, jitter, moved};
 use crate::adopt::{Found, Sought, Window, find_among, read_list};
 use crate::intent::{Intent, IntentState};
+use crate::job::JobId;
 use crate::pause::Scope;
-use crate::ports::{ErrorKind, IntentExpected, IntentWritten, PortError};
+use crate::ports::{ErrorKind, IntentExpected, IntentWritten, Listed, PortError};
 use crate::post::Post;
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between};
@@ -59,6 +62,7 @@ pub(crate) async fn recover_together(
     let listed = read_list(ports, kind, window, &sought, Look::Scheduled).await?;
     let searches = taken.iter().filter_map(|intent| intent.state.open_post()).map(|p| p.searches);
     let wait = jitter(ports, searches.max().unwrap_or_default()).max(ports.limits.backoff_base);
+    let again_at = after(ports.clock.now(), wait);
     let mut outcomes = Vec::new();
     let mut own_error = None;
     for (number, intent) in taken.into_iter().enumerate() {
@@ -67,7 +71,7 @@ pub(crate) async fn recover_together(
             None => Ok(Found::Undecided),
         };
         let outcome = match found {
-            Ok(found) => conclude(ports, intent, found, after(now, wait)).await,
+            Ok(found) => conclude(ports, intent, found, again_at).await,
             Err(error) => Err(error),
         };
         match outcome {
@@ -125,13 +129,9 @@ async fn neighbours(
     Ok(found)
 }
 
-async fn find(
-    ports: Ports<'_>,
-    intent: &Intent,
-    listed: &[crate::ports::Listed],
-) -> Result<Found, PortError> {
+async fn find(ports: Ports<'_>, intent: &Intent, listed: &[Listed]) -> Result<Found, PortError> {
     let Some(post) = intent.state.open_post() else { return Ok(Found::Undecided) };
-    let link_for = |job_id: &crate::job::JobId| intent.link(job_id);
+    let link_for = |job_id: &JobId| intent.link(job_id);
     find_among(ports, &intent.request, post, listed, Look::Scheduled, link_for).await
 }
 
@@ -154,8 +154,7 @@ async fn conclude(
             let state = IntentState::Deferred { post };
             match moved(ports, &intent, state).await? {
                 Some(_) => {
-                    let wait = std::time::Duration::ZERO;
-                    Ok(Submitted::Deferred { wait, because: Deferral::Contended })
+                    Ok(Submitted::Deferred { wait: Duration::ZERO, because: Deferral::Contended })
                 }
                 None => Ok(contended(ports)),
             }

@@ -47,6 +47,17 @@ fn settings_that_cannot_be_used_are_named() {
     }
 }
 
+/// `Retry-After` counts whole seconds, and a wait of none would be no throttling.
+#[test]
+fn a_throttled_call_is_asked_to_wait_whole_seconds() {
+    for (secs, speed, asked) in
+        [(2.0, 1.0, 2), (2.0, 20.0, 1), (30.0, 20.0, 2), (0.0, 1.0, 1), (60.0, 1.0, 60)]
+    {
+        let config = Config { retry_after_secs: secs, speed, ..Config::default() };
+        assert_eq!(config.retry_after(), asked, "{secs} at {speed}");
+    }
+}
+
 #[test]
 fn debug_output_shows_no_key() {
     let config = Config { api_key: "very-secret".to_owned(), ..Config::default() };
