@@ -29,7 +29,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("simulator", &[]),
     ("testkit", &["domain", "simulator"]),
     ("gleaner", &["domain", "embedded", "results", "scraper-api", "settings", "simulator"]),
-    ("benchmarks", &["domain", "embedded", "simulator", "testkit"]),
+    ("benchmarks", &["domain", "embedded", "gleaner", "simulator", "testkit"]),
     ("xtask", &[]),
 ];
 

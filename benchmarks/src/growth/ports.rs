@@ -43,7 +43,7 @@ impl Clock for SetClock {
 
     /// Never ends: no deadline passes.
     async fn sleep(&self, _duration: Duration) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
