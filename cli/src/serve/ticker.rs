@@ -22,6 +22,7 @@ pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
         first = tick(&server, first).await;
         let wait = pause_left(&server).await.unwrap_or(server.settings.tick);
         let wait = wait.max(PAUSE_MIN).min(server.settings.tick);
+        remove_expired(&server).await;
         let pause = server.pipeline.clock.sleep(wait);
         tokio::select! {
             biased;
@@ -67,7 +68,6 @@ impl Part {
 /// first one after it, so that none waits for ever.
 async fn tick(server: &Server, first: Part) -> Part {
     server.complaints.tell_due(server.pipeline.clock.now());
-    remove_expired(server).await;
     for part in first.and_others() {
         if pause_left(server).await.is_some() {
             return part;

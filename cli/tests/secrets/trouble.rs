@@ -32,7 +32,8 @@ fn assert_talk(talk: &str) {
     assert!(!talk.contains("panicked"), "{talk}");
 }
 
-/// OB-01: a results folder that cannot be written, and a ledger that is damaged meanwhile.
+/// OB-01: a results folder that cannot be written, a ledger that another program keeps locked, and
+/// one that is damaged meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn ob_01_trouble_with_storage_is_told_without_content() {
     let platform = platform().await;
@@ -44,11 +45,14 @@ async fn ob_01_trouble_with_storage_is_told_without_content() {
         std::fs::write(data.join("results"), BODY).unwrap();
         assert_eq!(Request::signed_with(&body("one")).send(server.addr).await, 202);
         server.wait_for("task failed").await;
+        let other = rusqlite::Connection::open(data.join("ledger.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(Request::signed_with(&body("two")).send(server.addr).await, 503);
+        server.wait_for("delivery could not be received").await;
+        drop(other);
         for file in ["ledger.db", "ledger.db-wal"] {
             std::fs::write(data.join(file), BODY.repeat(4_096)).unwrap();
         }
-        assert_eq!(Request::signed_with(&body("two")).send(server.addr).await, 503);
-        server.wait_for("delivery could not be received").await;
         let (_, talk) = server.stop("TERM").await;
         assert_talk(&talk);
         // What is left is no ledger, and every verb says so.
