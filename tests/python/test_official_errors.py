@@ -253,7 +253,7 @@ class TestTrouble:
 
     @pytest.mark.parametrize("name", [*FLAT, *BARE])
     def test_injected_errors_have_the_documented_shapes(self, start_simulator, name):
-        simulator = start_simulator(faults={"api": {"errors": 1.0}})
+        simulator = start_simulator(speed=1.0, faults={"api": {"errors": 1.0}})
         official = Official(simulator.url)
         method, arguments = getattr(official, name), {**FLAT, **BARE}[name]
         seen = {}
