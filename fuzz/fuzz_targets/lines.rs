@@ -1,7 +1,7 @@
 #![no_main]
 
 /// The command line's own modules, which no library shows.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the binary uses the modules whole, the check a part of each")]
 #[path = "../../cli/src/input"]
 mod input {
     mod duration;
