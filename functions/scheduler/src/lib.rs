@@ -1,0 +1,1 @@
+//! The function that looks after what is overdue.

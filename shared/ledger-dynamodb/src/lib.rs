@@ -1,0 +1,1 @@
+//! The ledger in one Amazon DynamoDB table.

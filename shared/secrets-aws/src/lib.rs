@@ -1,0 +1,1 @@
+//! Signing secrets and the API key in AWS Secrets Manager.

@@ -1,0 +1,1 @@
+//! Logs and metrics: what is counted and where it is told.
