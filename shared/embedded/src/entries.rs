@@ -57,12 +57,8 @@ impl Entries for SqliteStore {
         now: Timestamp,
         limits: &Limits,
     ) -> Result<Announcing, PortError> {
-        let announce = Announce {
-            key: key.clone(),
-            announcement: announcement.clone(),
-            now,
-            limits: limits.clone(),
-        };
+        let announce = Announce::new(key, announcement, now, limits)
+            .map_err(|error| ledger_error("announce", ErrorKind::Invalid, error))?;
         let announced = self.write(LEDGER, "announce", move |group| announce.run(group)).await??;
         if matches!(announced, Announcing::Sent { .. }) {
             self.sent().notify_one();
@@ -151,6 +147,39 @@ impl<'a> Labels<'a> {
             reference: reference_of(entry),
         }
     }
+
+    /// Those of a row that is to be written.
+    fn of_row(row: &'a EntryRow) -> Self {
+        let EntryRow { state, dead_reason, .. } = *row;
+        Self { state, dead_reason, reference: row.reference.as_deref() }
+    }
+}
+
+/// Writes a row if its key has none, and says whether it did.
+pub(crate) fn put_new(group: &Group, row: &EntryRow) -> rusqlite::Result<bool> {
+    let written = group
+        .prepare_cached(
+            "INSERT INTO entries (kind, job_id, generation, version, due_at, expires_at, json, \
+             state, dead_reason, ref) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+             ON CONFLICT (kind, job_id) DO NOTHING",
+        )?
+        .execute(params![
+            row.kind,
+            row.job_id,
+            row.generation,
+            row.version,
+            row.due_at,
+            row.expires_at,
+            row.json,
+            row.state,
+            row.dead_reason,
+            row.reference,
+        ])?;
+    if written == 0 {
+        return Ok(false);
+    }
+    count(group, Labels::of_row(row), 1);
+    Ok(true)
 }
 
 /// Writes a row over the one that has these labels, or where none is.
@@ -159,28 +188,9 @@ pub(crate) fn put(
     row: &EntryRow,
     replaced: Option<Labels<'_>>,
 ) -> rusqlite::Result<()> {
-    let EntryRow { state, dead_reason, .. } = *row;
-    let labels = Labels { state, dead_reason, reference: row.reference.as_deref() };
+    let labels = Labels::of_row(row);
     let Some(replaced) = replaced else {
-        count(group, labels, 1);
-        group
-            .prepare_cached(
-                "INSERT INTO entries (kind, job_id, generation, version, due_at, expires_at, \
-                 json, state, dead_reason, ref) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )?
-            .execute(params![
-                row.kind,
-                row.job_id,
-                row.generation,
-                row.version,
-                row.due_at,
-                row.expires_at,
-                row.json,
-                row.state,
-                row.dead_reason,
-                row.reference,
-            ])?;
-        return Ok(());
+        return put_new(group, row).map(|_| ());
     };
     // An index is written anew when its column is named, be the value the same: what stays is
     // left out.
@@ -246,29 +256,29 @@ impl Due for SqliteStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
-        let from: Option<(i64, i64, Text)> = cursor::decode(after)
+        let from: Option<(i64, i64)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_due", ErrorKind::Invalid, error))?;
-        let (due_at, kind, job_id) = from.unwrap_or((i64::MIN, i64::MIN, Text::default()));
+        let (due_at, number) = from.unwrap_or((i64::MIN, i64::MIN));
         let until = micros(now);
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
             .read(LEDGER, "list_due", move |connection| {
                 connection
                     .prepare_cached(
-                        "SELECT due_at, kind, job_id, json FROM entries \
+                        "SELECT due_at, rowid, kind, job_id, json FROM entries \
                          WHERE due_at IS NOT NULL AND due_at <= ?1 \
-                         AND (due_at, kind, job_id) > (?2, ?3, ?4) \
-                         ORDER BY due_at, kind, job_id LIMIT ?5",
+                         AND (due_at, rowid) > (?2, ?3) ORDER BY due_at, rowid LIMIT ?4",
                     )?
-                    .query_map(params![until, due_at, kind, job_id, i64::from(limit) + 1], |row| {
-                        let at = (row.get(0)?, row.get(1)?, row.get(2)?);
-                        Ok((at, row.get(3)?))
+                    .query_map(params![until, due_at, number, i64::from(limit) + 1], |row| {
+                        let at: (i64, i64) = (row.get(0)?, row.get(1)?);
+                        Ok((at, (row.get(2)?, row.get(3)?, row.get(4)?)))
                     })?
-                    .collect::<rusqlite::Result<Vec<((i64, i64, Text), Text)>>>()
+                    .collect::<rusqlite::Result<Vec<_>>>()
             })
             .await?;
-        let page = page(rows, limit, |(_, kind, job_id), json| listed_entry(*kind, job_id, json));
-        Ok(page)
+        Ok(page(rows, limit, |_, (kind, job_id, json): &(i64, Text, Text)| {
+            listed_entry(*kind, job_id, json)
+        }))
     }
 
     async fn list_due_intents(
@@ -302,10 +312,10 @@ impl Due for SqliteStore {
 
 /// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
 /// last; rows that do not decode are left out and counted.
-fn page<K: serde::Serialize, T, E>(
-    mut rows: Vec<(K, Text)>,
+fn page<K: serde::Serialize, R, T, E>(
+    mut rows: Vec<(K, R)>,
     limit: u32,
-    decode: impl Fn(&K, &Text) -> Result<T, E>,
+    decode: impl Fn(&K, &R) -> Result<T, E>,
 ) -> Page<T> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
@@ -313,8 +323,8 @@ fn page<K: serde::Serialize, T, E>(
     let next = rows.last().filter(|_| has_more).map(|(at, _)| cursor::encode(at));
     let mut unreadable = 0;
     let mut items = Vec::with_capacity(rows.len());
-    for (at, json) in &rows {
-        match decode(at, json) {
+    for (at, row) in &rows {
+        match decode(at, row) {
             Ok(item) => items.push(item),
             Err(_) => unreadable += 1,
         }

@@ -1,11 +1,11 @@
 //! What a person asks the ledger.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use domain::entry::{Entry, StateName};
 use domain::intent::Intent;
+use domain::job::Kind;
 use domain::ports::{Cursor, EntryFilter, ErrorKind, Inspection, Page, PortError};
 use rusqlite::{Connection, ToSql, params};
 
@@ -23,16 +23,17 @@ impl Inspection for SqliteStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
-        let from: Option<(i64, String)> = cursor::decode(after)
+        let from: Option<(i64,)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_entries", ErrorKind::Invalid, error))?;
+        let (number,) = from.unwrap_or((i64::MIN,));
         let filter = filter.clone();
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
             .read(LEDGER, "list_entries", move |connection| {
-                select_entries(connection, &filter, from, i64::from(limit) + 1)
+                select_entries(connection, &filter, number, i64::from(limit) + 1)
             })
             .await?;
-        page("list_entries", rows, limit, |(kind, job_id), json| decode_entry(*kind, job_id, json))
+        page("list_entries", rows, limit, |_, row| decode_entry(row.kind, &row.job_id, &row.json))
     }
 
     async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError> {
@@ -75,64 +76,91 @@ impl Inspection for SqliteStore {
     }
 }
 
-/// Key columns and JSON of one row.
-type KeyedJson = ((i64, String), String);
+/// One row of a listing.
+struct Listed {
+    kind: i64,
+    job_id: String,
+    json: String,
+}
 
-/// Reads rows after a key.
+/// Reads rows that arrived after one, with their numbers.
 fn select_entries(
     connection: &Connection,
     filter: &EntryFilter,
-    from: Option<(i64, String)>,
+    from: i64,
     limit: i64,
-) -> rusqlite::Result<Vec<KeyedJson>> {
+) -> rusqlite::Result<Vec<((i64,), Listed)>> {
     let state = filter.state.map(StateName::as_str);
     let kind = filter.kind.map(kind_code);
-    let (from_kind, from_id) = from.unwrap_or((i64::MIN, String::new()));
-    let mut bound: Vec<(&str, &dyn ToSql)> = vec![(":from_id", &from_id), (":limit", &limit)];
+    let mut bound: Vec<(&str, &dyn ToSql)> = vec![(":from", &from), (":limit", &limit)];
     if let Some(reference) = &filter.reference {
         bound.push((":ref", reference));
     }
     if let Some(state) = &state {
         bound.push((":state", state));
     }
-    match &kind {
-        Some(kind) => bound.push((":kind", kind)),
-        None => bound.push((":from_kind", &from_kind)),
+    if let Some(kind) = &kind {
+        bound.push((":kind", kind));
     }
-    connection
+    let mut rows = connection
         .prepare_cached(&selection(filter))?
-        .query_map(bound.as_slice(), |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
-        .collect()
+        .query_map(bound.as_slice(), |row| {
+            let listed = Listed { kind: row.get(1)?, job_id: row.get(2)?, json: row.get(3)? };
+            Ok(((row.get(0)?,), listed))
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    // A join promises no order.
+    rows.sort_unstable_by_key(|((number,), _)| *number);
+    Ok(rows)
 }
 
-/// The statement of a listing: an equality for each filter and a range for the key, so that an
-/// index leads to the first row of any page. Few rows share a ref; of them the others are told
-/// apart by reading, which a unary plus says to `SQLite`.
+/// The statement of a listing. The row's number ends every index, so that a range of it begins
+/// at the first row of any page.
 fn selection(filter: &EntryFilter) -> String {
-    let plus = if filter.reference.is_some() { "+" } else { "" };
-    let mut sql = String::from("SELECT kind, job_id, json FROM entries WHERE ");
+    const COLUMNS: &str = "SELECT rowid, kind, job_id, json FROM entries";
+    const PAGE: &str = "rowid > :from ORDER BY rowid LIMIT :limit";
     if filter.reference.is_some() {
-        sql.push_str("ref = :ref AND ");
+        // Few rows share a ref. Of them the others are told apart by reading, which a unary plus
+        // says to `SQLite`.
+        let state = filter.state.map_or("", |_| "+state = :state AND ");
+        let kind = filter.kind.map_or("", |_| "+kind = :kind AND ");
+        return format!("{COLUMNS} WHERE ref = :ref AND {state}{kind}{PAGE}");
     }
-    if filter.state.is_some() {
-        let _ = write!(sql, "{plus}state = :state AND ");
+    match (filter.state, filter.kind) {
+        (None, None) => format!("{COLUMNS} WHERE {PAGE}"),
+        (Some(_), Some(_)) => {
+            format!("{COLUMNS} WHERE state = :state AND kind = :kind AND {PAGE}")
+        }
+        (Some(_), None) => merged(Kind::ALL.map(|kind| {
+            let kind = kind_code(kind);
+            format!("state = :state AND kind = {kind}")
+        })),
+        (None, Some(_)) => merged(StateName::ALL.map(|state| {
+            let state = state.as_str();
+            format!("state = '{state}' AND kind = :kind")
+        })),
     }
-    // A range over both columns would not begin at the kind.
-    sql.push_str(match filter.kind {
-        Some(_) => "kind = :kind AND job_id > :from_id",
-        None => "(kind, job_id) > (:from_kind, :from_id)",
-    });
-    sql.push_str(" ORDER BY kind, job_id LIMIT :limit");
-    sql
+}
+
+/// Several ranges of the index by state and kind as one. Rows are read only once it is known
+/// which ones the page has.
+fn merged<const N: usize>(ranges: [String; N]) -> String {
+    let ranges = ranges
+        .map(|range| format!("SELECT rowid AS at FROM entries WHERE {range} AND rowid > :from"))
+        .join(" UNION ALL ");
+    format!(
+        "SELECT at, kind, job_id, json FROM ({ranges} ORDER BY at LIMIT :limit) \
+         CROSS JOIN entries ON entries.rowid = at"
+    )
 }
 
 /// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
 /// last.
-fn page<K: serde::Serialize, T>(
+fn page<K: serde::Serialize, R, T>(
     operation: &'static str,
-    mut rows: Vec<(K, String)>,
+    mut rows: Vec<(K, R)>,
     limit: u32,
-    decode: impl Fn(&K, &str) -> Result<T, DecodeError>,
+    decode: impl Fn(&K, &R) -> Result<T, DecodeError>,
 ) -> Result<Page<T>, PortError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
@@ -140,7 +168,7 @@ fn page<K: serde::Serialize, T>(
     let next = rows.last().filter(|_| has_more).map(|(at, _)| cursor::encode(at));
     let items = rows
         .iter()
-        .map(|(at, json)| decode(at, json))
+        .map(|(at, row)| decode(at, row))
         .collect::<Result<Vec<T>, DecodeError>>()
         .map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))?;
     Ok(Page { items, next, unreadable: 0 })

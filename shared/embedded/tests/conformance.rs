@@ -9,7 +9,7 @@ use domain::testing::ManualClock;
 use embedded::{Settings, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
-use testkit::conformance::{LedgerSubject, QueueSubject};
+use testkit::conformance::{LedgerCaps, LedgerSubject, QueueSubject};
 
 fn open() -> (SqliteStore, Arc<ManualClock>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
@@ -28,7 +28,9 @@ fn run(path: &PathBuf, sql: &str, value: &str) {
 fn ledger() -> LedgerSubject {
     let (store, _clock, directory) = open();
     let (entries, intents) = (store.path().to_owned(), store.path().to_owned());
+    let caps = LedgerCaps { lists_in_key_order: false, ..LedgerCaps::default() };
     LedgerSubject::new(Arc::new(store))
+        .with_caps(caps)
         .spoiling(
             move |key| {
                 let sql = "UPDATE entries SET json = 'spoilt' WHERE job_id = ?1";

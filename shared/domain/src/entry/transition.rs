@@ -77,10 +77,7 @@ impl Entry {
         limits: &Limits,
     ) -> Announced {
         let Some(entry) = existing.filter(|entry| !entry.is_expired(now)) else {
-            let mut entry = Self::blank(key.clone(), State::Received, now);
-            entry.mark_enqueued(Some(announcement), now, limits);
-            entry.record(None, announcement.cause, announcement.delivery_id.clone(), now);
-            return Announced::Write(Box::new(entry));
+            return Announced::Write(Box::new(Self::announced(key, announcement, now, limits)));
         };
         if entry.token.as_deref() == Some(&announcement.token) {
             return Announced::SendAgain;
@@ -112,6 +109,19 @@ impl Entry {
             );
         }
         Announced::Write(Box::new(next))
+    }
+
+    /// The row of a job that was announced and that nobody knew.
+    pub fn announced(
+        key: &JobKey,
+        announcement: &Announcement,
+        now: Timestamp,
+        limits: &Limits,
+    ) -> Self {
+        let mut entry = Self::blank(key.clone(), State::Received, now);
+        entry.mark_enqueued(Some(announcement), now, limits);
+        entry.record(None, announcement.cause, announcement.delivery_id.clone(), now);
+        entry
     }
 
     /// Whether an announced row lacks a task that a worker could take now: none was sent, as

@@ -181,7 +181,8 @@ pub struct ControlRow {
 /// What a person asks the ledger.
 #[async_trait]
 pub trait Inspection: Send + Sync {
-    /// Lists rows in key order.
+    /// Lists rows, by arrival where the adapter can tell. A row that is there from the first page
+    /// to the last is on one of them.
     ///
     /// # Errors
     /// `Corrupt` names the key; otherwise transient or `Denied`.

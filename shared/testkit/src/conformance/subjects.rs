@@ -10,7 +10,8 @@ use domain::testing::ManualClock;
 pub struct LedgerCaps {
     /// Longest row as JSON, in bytes: this much is kept, one byte more is refused.
     pub row_bytes_max: usize,
-    /// Whether rows are listed in key order. A ledger that is spread over machines cannot.
+    /// Whether rows are listed in key order, not by arrival or as a ledger that is spread over
+    /// machines has them.
     pub lists_in_key_order: bool,
 }
 
