@@ -94,6 +94,22 @@ pub(crate) async fn announce_in_parts(
     limits: &Limits,
 ) -> Result<Announcing, PortError> {
     let read = entries.load(key).await?;
+    announce_from(entries, read, key, announcement, now, limits).await
+}
+
+/// Announces from the row as it was read, or from none where the job is thought unknown: the write
+/// that finds another row tells, and the announcement goes on from there.
+///
+/// # Errors
+/// Those of [`Entries::write`].
+pub async fn announce_from(
+    entries: &(impl Entries + ?Sized),
+    read: Option<Entry>,
+    key: &JobKey,
+    announcement: &Announcement,
+    now: Timestamp,
+    limits: &Limits,
+) -> Result<Announcing, PortError> {
     let mut before = None;
     let mut send_again = false;
     let changed = change(entries, read, now, |row| {
