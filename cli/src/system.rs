@@ -34,4 +34,12 @@ impl Random for SystemRandom {
         #[expect(clippy::expect_used, reason = "a system without randomness cannot run this")]
         getrandom::u64().expect("the system gives randomness")
     }
+
+    /// Asks the system once: each delivery has a token.
+    fn token(&self) -> String {
+        let mut bytes = [0; 16];
+        #[expect(clippy::expect_used, reason = "as above")]
+        getrandom::fill(&mut bytes).expect("the system gives randomness");
+        hex::encode(bytes)
+    }
 }
