@@ -40,6 +40,7 @@ impl Local {
     /// # Errors
     /// When it cannot be used.
     pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
+        require_embedded(settings)?;
         make_data_dir(&settings.data_dir)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let now = clock.now();
@@ -67,6 +68,7 @@ impl Local {
     /// # Errors
     /// When there is none, or it cannot be used.
     pub(crate) fn open_existing(settings: &Settings) -> Result<Self, CliError> {
+        require_embedded(settings)?;
         if !settings.ledger_file().exists() {
             let dir = settings.data_dir.display();
             return Err(CliError::new(Exit::NotFound, format!("there is no ledger in `{dir}`"))
@@ -131,6 +133,7 @@ impl Backend {
 /// # Errors
 /// When the key is missing or wrong, or the address is.
 pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
+    require_embedded(settings)?;
     let key = KeySource::of(settings).load()?;
     if is_exposed(&settings.api_url) {
         tracing::warn!("api_url is plain http: whoever is in between reads the API key");
@@ -144,6 +147,18 @@ pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
     let api = ScraperApi::new(config, Arc::new(SystemClock))
         .map_err(|error| CliError::new(Exit::System, "cannot set up the client").because(error))?;
     Ok(Arc::new(api))
+}
+
+/// Refuses a backend that this build has not: with the ledger of this machine in its place, jobs
+/// that the other one knows would be paid again.
+fn require_embedded(settings: &Settings) -> Result<(), CliError> {
+    match settings.backend {
+        settings::Backend::Embedded => Ok(()),
+        settings::Backend::Aws(_) => {
+            Err(CliError::new(Exit::Configuration, "this build has no backend on AWS")
+                .hint("leave the setting `backend` out to work with the data folder"))
+        }
+    }
 }
 
 /// Whether a call leaves this machine unencrypted.

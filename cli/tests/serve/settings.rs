@@ -52,6 +52,22 @@ async fn the_settings_file_is_named_by_flag_or_variable() {
     assert!(missing.2.contains("cannot read the settings file `three.toml`"), "{}", missing.2);
 }
 
+/// A ledger on AWS is never replaced by the one of this machine, which owes nothing that it knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backend_on_aws_is_not_replaced_by_the_data_folder() {
+    for verb in
+        [&["serve"][..], &["poll"], &["submit", "https://e.org/"], &["jobs"], &["webhooks", "list"]]
+    {
+        let dir = TempDir::new().unwrap();
+        let mut command = command(dir.path(), &[&["--set", "backend=aws"], verb].concat());
+        command.env("GLEANER_API_KEY", "k").env("GLEANER_STACK", "gleaner");
+        let (code, _, talk) = run(command).await;
+        assert_eq!(code, 78, "{verb:?}: {talk}");
+        assert!(talk.contains("this build has no backend on AWS"), "{verb:?}: {talk}");
+        assert!(!dir.path().join("gleaner-data").exists(), "{verb:?}");
+    }
+}
+
 /// The page in docs is what the table says. Write it anew with
 /// `cargo run -p gleaner -- settings --markdown > docs/configuration.md`.
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! What values look like, and reading them.
 
+mod aws;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,6 +9,8 @@ use std::time::Duration;
 
 use domain::job::Kind;
 use url::Url;
+
+pub use aws::Marks;
 
 /// What a setting's value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +61,25 @@ pub enum Form {
     Scheme,
     /// A text that is never shown.
     Secret,
+    /// The name of an AWS resource.
+    Name {
+        /// Whose name, with its article.
+        of: &'static str,
+        /// Least characters.
+        min: usize,
+        /// Most characters.
+        max: usize,
+        /// Which characters.
+        marks: Marks,
+    },
+    /// The URL of an SQS queue.
+    QueueUrl,
+    /// What keys of objects begin with.
+    KeyPrefix,
+    /// A secret of AWS Secrets Manager.
+    SecretId,
+    /// Secrets of AWS Secrets Manager.
+    SecretIds,
 }
 
 impl fmt::Display for Form {
@@ -101,6 +124,18 @@ impl fmt::Display for Form {
                  inline table",
             ),
             Self::Secret => out.write_str("a secret that is not blank, and no JSON of an unknown shape"),
+            Self::Name { of, min, max, marks } => {
+                write!(out, "the name of {of}: {min} to {max} {}", marks.told())
+            }
+            Self::QueueUrl => out.write_str("the URL of a standard queue, not of a `.fifo` one"),
+            Self::KeyPrefix => out.write_str(
+                "parts of letters, digits and `-._=` with a `/` between two, at most 256 bytes",
+            ),
+            Self::SecretId => out.write_str("the name or ARN of a secret"),
+            Self::SecretIds => out.write_str(
+                "a list of 1 to 30 names or ARNs of secrets, each once: an array in the file, \
+                 separated by commas elsewhere",
+            ),
         }
     }
 }

@@ -8,14 +8,22 @@ use crate::table::{Default, OTHER_VARIABLES, Setting, table};
 const HEAD: &str = include_str!("configuration.md");
 
 /// The headings of the groups, with what each is about.
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
     ("", "Places, platform and server"),
     ("pace", "Pace of submissions"),
     ("receiver", "Bounds of the receiver"),
     ("signing", "Signatures"),
     ("envelope", "What is read of a delivery"),
     ("limits", "Bounds of the pipeline"),
+    (AWS, "On AWS"),
 ];
+
+/// What is used of AWS, which is no table of its own in a settings file.
+const AWS: &str = "aws";
+
+fn group(setting: &Setting) -> &'static str {
+    if setting.is_of_aws() { AWS } else { setting.group() }
+}
 
 /// The page as `docs/configuration.md` holds it.
 pub fn markdown() -> String {
@@ -23,7 +31,7 @@ pub fn markdown() -> String {
     for (group, heading) in GROUPS {
         // Writing to a text does not fail.
         let _ = write!(page, "\n## {heading}\n");
-        for setting in table().filter(|setting| setting.group() == group) {
+        for setting in table().filter(|setting| self::group(setting) == group) {
             page.push_str(&section(setting));
         }
     }

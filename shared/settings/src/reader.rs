@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::environment::{Environment, PREFIX};
 use crate::form::{Form, Raw};
 use crate::problem::{Problem, Problems, closest};
+use crate::role::{Need, Role};
 use crate::secret_text::SecretText;
 use crate::source::{Origin, Sources};
-use crate::table::{Default, OTHER_VARIABLES, Setting, find, table};
+use crate::table::{Default, LOG_VARIABLE, OTHER_VARIABLES, Setting, find, table};
 
 /// A setting as it is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,17 +28,56 @@ pub(crate) struct Reader {
     given: BTreeMap<&'static str, (Raw, Origin)>,
     problems: Vec<Problem>,
     in_force: Vec<InForce>,
+    /// The function that reads; `None` for the command line.
+    role: Option<Role>,
 }
 
 impl Reader {
     /// Finds what is given; names that nobody reads are problems.
     pub(crate) fn new(sources: &Sources<'_>) -> Self {
-        let mut reader =
-            Self { given: BTreeMap::new(), problems: Vec::new(), in_force: Vec::new() };
+        let mut reader = Self::empty(None);
         reader.take_file(sources);
         reader.take_environment(sources);
         reader.take_flags(sources);
         reader
+    }
+
+    /// Finds what is given to a function; what it does not read is a problem.
+    pub(crate) fn of_function(role: Role, environment: &Environment) -> Self {
+        let mut reader = Self::empty(Some(role));
+        for name in environment.not_text() {
+            reader.problem(name, None, "it is no UTF-8 text".to_owned());
+        }
+        let own = || table().filter(|setting| setting.read_by.need(role).is_some());
+        for variable in environment.names().filter(|name| *name != LOG_VARIABLE) {
+            if let Some(setting) = own().find(|setting| setting.variable() == variable) {
+                let value = environment.value(variable).unwrap_or_default().to_owned();
+                let origin = Origin::Variable(variable.to_owned());
+                reader.given.insert(setting.name, (Raw::Text(value), origin));
+                continue;
+            }
+            let known: Vec<String> = own().map(Setting::variable).collect();
+            let is_known = table().any(|setting| setting.variable() == variable);
+            // The prefix that all have in common would make all of them alike.
+            let bare = |name| str::strip_prefix(name, PREFIX).unwrap_or(name);
+            let like = closest(bare(variable), known.iter().map(|name| bare(name)));
+            let text = match like.filter(|_| !is_known) {
+                Some(name) => {
+                    format!("the {role} does not read it; did you mean `{PREFIX}{name}`?")
+                }
+                None => format!("the {role} does not read it; remove it"),
+            };
+            reader.problem(variable, None, text);
+        }
+        if environment.has_log_problem() {
+            let text = "expected one of error, warn, info, debug, trace and off".to_owned();
+            reader.problem(LOG_VARIABLE, None, text);
+        }
+        reader
+    }
+
+    fn empty(role: Option<Role>) -> Self {
+        Self { given: BTreeMap::new(), problems: Vec::new(), in_force: Vec::new(), role }
     }
 
     fn take_file(&mut self, sources: &Sources<'_>) {
@@ -120,8 +161,18 @@ impl Reader {
 
     /// Notes something that is wrong.
     pub(crate) fn problem(&mut self, name: &str, origin: Option<Origin>, text: String) {
+        // A function has variables alone: their names say all of it.
+        let (name, origin) = match (self.role, find(name)) {
+            (Some(_), Some(setting)) => (setting.variable(), None),
+            _ => (name.to_owned(), origin),
+        };
         let name = name.chars().filter(|c| !c.is_control()).take(80).collect();
         self.problems.push(Problem { name, origin, text });
+    }
+
+    /// Whether problems may quote values. What a function finds wrong goes to a log that many read.
+    pub(crate) fn may_quote(&self) -> bool {
+        self.role.is_none()
     }
 
     /// Where a setting came from, if it was given.
@@ -143,8 +194,18 @@ impl Reader {
             Default::Value(text) => Some((Raw::Text(text.to_owned()), Origin::Default)),
             Default::None(_) => None,
         });
+        // What a function does not read keeps its default, so that all of them are made alike.
+        if self.role.is_some_and(|role| setting.read_by.need(role).is_none()) {
+            return given.and_then(|(raw, _)| parse(setting.form, &raw));
+        }
         let Some((raw, origin)) = given else {
             self.in_force.push(InForce { name, value: None, origin: Origin::Default });
+            if let Some(role) = self.role
+                && setting.read_by.need(role) == Some(Need::Required)
+            {
+                let text = format!("it is not set, and the {role} needs it: {}", setting.form);
+                self.problem(name, None, text);
+            }
             return None;
         };
         let shown = if setting.is_secret() { "[redacted]".to_owned() } else { raw.show() };
@@ -152,11 +213,12 @@ impl Reader {
         if parsed.is_none() {
             let is_private = setting.is_secret() || raw.may_be_private();
             let got = match shown.trim() {
-                _ if is_private => String::new(),
-                "" => ", and it is empty".to_owned(),
+                "" if !is_private => ", and it is empty".to_owned(),
+                _ if is_private || !self.may_quote() => String::new(),
                 _ => format!(", not `{shown}`"),
             };
-            self.problem(name, Some(origin.clone()), format!("expected {}{got}", setting.form));
+            let text = format!("expected {}{got}", setting.form);
+            self.problem(name, Some(origin.clone()), text);
         }
         self.in_force.push(InForce { name, value: Some(shown), origin });
         parsed
@@ -168,6 +230,13 @@ impl Reader {
 
     pub(crate) fn url(&mut self, name: &'static str) -> Option<String> {
         self.read(name, |_, raw| raw.url())
+    }
+
+    pub(crate) fn name(&mut self, name: &'static str) -> Option<String> {
+        self.read(name, |form, raw| match form {
+            Form::Name { min, max, marks, .. } => raw.name(min, max, marks),
+            _ => None,
+        })
     }
 
     pub(crate) fn secret(

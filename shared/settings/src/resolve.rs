@@ -15,7 +15,7 @@ use crate::form::Form;
 use crate::problem::{Problem, Problems};
 use crate::reader::Reader;
 use crate::relations;
-use crate::settings::{Pacing, Receiver, Settings};
+use crate::settings::{Aws, Backend, Pacing, Receiver, Settings};
 use crate::source::Sources;
 
 /// Reads and checks all settings.
@@ -25,14 +25,7 @@ use crate::source::Sources;
 pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
     let mut reader = Reader::new(sources);
     let read = &mut reader;
-    // In place of a wrong one, so that the rest is checked as well.
-    let scheme = match scheme(read) {
-        Some(scheme) => scheme,
-        None => Preset::Geonode.scheme().map_err(|error| {
-            let name = "signing.preset".to_owned();
-            Problems(vec![Problem { name, origin: None, text: error.to_string() }])
-        })?,
-    };
+    let scheme = scheme_in_force(read)?;
     let envelope = envelope(read);
     let mut settings = Settings {
         data_dir: read.path("data_dir").unwrap_or_default(),
@@ -51,6 +44,7 @@ pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
             .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
         webhook_path: read.read("webhook_path", |_, raw| raw.http_path()).unwrap_or_default(),
         public_url: read.url("public_url"),
+        metrics_listen: read.read("metrics_listen", |_, raw| raw.address()),
         workers: read.count("workers"),
         task_hold: read.duration("task_hold"),
         tick: read.duration("tick"),
@@ -73,6 +67,7 @@ pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
             })
             .collect(),
         limits: limits(read),
+        backend: backend(read),
         in_force: Vec::new(),
     };
     relations::check(read, &settings);
@@ -80,7 +75,22 @@ pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
     Ok(settings)
 }
 
-fn limits(read: &mut Reader) -> Limits {
+fn backend(read: &mut Reader) -> Backend {
+    let is_aws = read.word("backend").as_deref() == Some("aws");
+    let aws = Aws {
+        stack: read.name("stack"),
+        region: read.name("region"),
+        table: read.name("table"),
+        queue_url: read.read("queue_url", |_, raw| raw.queue_url()),
+        bucket: read.name("bucket"),
+        results_prefix: read.read("results_prefix", |_, raw| raw.key_prefix()),
+        webhook_secret_ids: read.read("webhook_secret_ids", |_, raw| raw.secret_ids()),
+        api_key_secret_id: read.read("api_key_secret_id", |_, raw| raw.secret_id()),
+    };
+    if is_aws { Backend::Aws(aws) } else { Backend::Embedded }
+}
+
+pub(crate) fn limits(read: &mut Reader) -> Limits {
     Limits {
         enqueue_grace: read.duration("limits.enqueue_grace"),
         sweep_spacing: read.duration("limits.sweep_spacing"),
@@ -109,6 +119,18 @@ fn limits(read: &mut Reader) -> Limits {
         secret_cooldown: read.duration("limits.secret_cooldown"),
         secret_max_age: read.duration("limits.secret_max_age"),
         spend_per_day: read.optional_count("limits.spend_per_day"),
+    }
+}
+
+/// The signature scheme, or the default in place of a wrong one, so that the rest is checked as
+/// well.
+pub(crate) fn scheme_in_force(read: &mut Reader) -> Result<Scheme, Problems> {
+    match scheme(read) {
+        Some(scheme) => Ok(scheme),
+        None => Preset::Geonode.scheme().map_err(|error| {
+            let name = "signing.preset".to_owned();
+            Problems(vec![Problem { name, origin: None, text: error.to_string() }])
+        }),
     }
 }
 
@@ -161,7 +183,7 @@ fn scheme(read: &mut Reader) -> Option<Scheme> {
 }
 
 /// Where the ids are; `None` when something about it is wrong.
-fn envelope(read: &mut Reader) -> Option<EnvelopeFormat> {
+pub(crate) fn envelope(read: &mut Reader) -> Option<EnvelopeFormat> {
     let mut pointers = |name| {
         read.read(name, |_, raw| {
             let texts = raw.list()?;

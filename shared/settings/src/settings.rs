@@ -34,6 +34,8 @@ pub struct Settings {
     pub webhook_path: String,
     /// The address that the platform delivers to.
     pub public_url: Option<String>,
+    /// Where metrics are served; `None` if nowhere.
+    pub metrics_listen: Option<SocketAddr>,
     /// Tasks worked at once.
     pub workers: u32,
     /// How long a task is hidden while it is worked.
@@ -54,8 +56,41 @@ pub struct Settings {
     pub secret_values: Vec<(&'static str, SecretText)>,
     /// The bounds of the pipeline.
     pub limits: Limits,
+    /// Where the ledger, the queue and the results are.
+    pub backend: Backend,
     /// Each setting with its value as it may be shown, and where it came from.
     pub in_force: Vec<InForce>,
+}
+
+/// Where the ledger, the queue and the results are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backend {
+    /// In the data folder.
+    Embedded,
+    /// On AWS.
+    Aws(Aws),
+}
+
+/// What is used of AWS. What is `None` is among the stack's outputs, or not there at all; without a
+/// stack at least `table`, `queue_url` and `bucket` are set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aws {
+    /// Name of the stack.
+    pub stack: Option<String>,
+    /// Its region.
+    pub region: Option<String>,
+    /// The table that is the ledger.
+    pub table: Option<String>,
+    /// The queue of tasks.
+    pub queue_url: Option<String>,
+    /// The bucket of the results.
+    pub bucket: Option<String>,
+    /// What the keys of results begin with, before a `/`.
+    pub results_prefix: Option<String>,
+    /// The secrets that hold the signing secrets.
+    pub webhook_secret_ids: Option<Vec<String>>,
+    /// The secret that holds the API key.
+    pub api_key_secret_id: Option<String>,
 }
 
 /// Bounds of the receiver.

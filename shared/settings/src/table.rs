@@ -1,5 +1,6 @@
 //! The table of all settings: what is read is documented here, and nowhere else.
 
+mod aws;
 mod general;
 mod limits;
 mod receiver;
@@ -7,6 +8,7 @@ mod receiver;
 use std::time::Duration;
 
 use crate::form::Form;
+use crate::role::ReadBy;
 
 /// One setting. Its name is its key in the settings file, where the part before the full stop is
 /// a table.
@@ -22,8 +24,8 @@ pub struct Setting {
     pub meaning: &'static str,
     /// What a wrong value leads to.
     pub if_wrong: &'static str,
-    /// Which verbs read it.
-    pub read_by: &'static str,
+    /// Who reads it.
+    pub read_by: ReadBy,
 }
 
 /// What holds when nothing is set.
@@ -50,17 +52,29 @@ impl Setting {
     pub fn group(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(group, _)| group)
     }
+
+    /// Whether it says what is used of AWS.
+    pub fn is_of_aws(&self) -> bool {
+        aws::AWS.iter().any(|setting| setting.name == self.name)
+    }
 }
+
+/// How much is logged.
+pub(crate) const LOG_VARIABLE: &str = "GLEANER_LOG";
 
 /// Variables that are no settings: they are read before the settings are.
 pub const OTHER_VARIABLES: [(&str, &str); 2] = [
-    ("GLEANER_CONFIG", "settings file, as `--config` names it"),
-    ("GLEANER_LOG", "how much is logged, as `--log` says it"),
+    ("GLEANER_CONFIG", "settings file, as `--config` names it; no function reads one"),
+    (
+        LOG_VARIABLE,
+        "how much is logged, as `--log` says it; a function reads it before \
+         `AWS_LAMBDA_LOG_LEVEL`, and takes `info` without either",
+    ),
 ];
 
 /// All settings, in the order in which they are documented.
 pub fn table() -> impl Iterator<Item = &'static Setting> {
-    general::GENERAL.iter().chain(receiver::RECEIVER).chain(limits::LIMITS)
+    general::GENERAL.iter().chain(receiver::RECEIVER).chain(limits::LIMITS).chain(aws::AWS)
 }
 
 /// The setting of that name.
@@ -68,11 +82,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Setting> {
     table().find(|setting| setting.name == name)
 }
 
-const EVERY: &str = "every verb but `demo` and `simulate`";
-const API: &str = "every verb that asks the platform";
-const SERVE: &str = "`serve`";
-const SUBMIT: &str = "`submit`, `extract`, `serve`";
-const WORK: &str = "`serve`, `poll`, `extract`";
+const EVERY: ReadBy = ReadBy::verbs("every verb but `demo` and `simulate`");
+const API: ReadBy = ReadBy::verbs("every verb that asks the platform");
+const SERVE: ReadBy = ReadBy::verbs("`serve`");
+const SUBMIT: ReadBy = ReadBy::verbs("`submit`, `extract`, `serve`");
+const WORK: ReadBy = ReadBy::verbs("`serve`, `poll`, `extract`");
 
 const fn duration(min: Duration, max: Duration) -> Form {
     Form::Duration { min, max }

@@ -66,7 +66,7 @@ fn names_and_variables_are_unique_and_documented_in_full() {
     let page = markdown();
     for setting in table() {
         assert!(page.contains(&format!("### `{}`\n", setting.name)), "{}", setting.name);
-        for text in [setting.meaning, setting.if_wrong, setting.read_by] {
+        for text in [setting.meaning, setting.if_wrong, &setting.read_by.to_string()] {
             assert!(!text.is_empty(), "{}", setting.name);
         }
     }
@@ -213,10 +213,34 @@ fn relations_hold_between_settings() {
         (("limits.receive_deadline", "10s"), "expected a duration from 100ms to 9999ms"),
         (("receiver.body_bytes", "200MiB"), "more than `receiver.bodies_bytes`"),
         (("pace.start", "17"), "`pace.ceiling`, which is 16"),
+        (("metrics_listen", "127.0.0.1:8787"), "another address than `listen`"),
     ] {
         let told = problems(&[flag], &[], "");
         assert!(told.len() == 1 && told[0].contains(text), "{flag:?}: {told:?}");
     }
+}
+
+#[test]
+fn a_backend_on_aws_says_where_it_is() {
+    let embedded = with(&[("stack", "gleaner")], &[], "").unwrap();
+    assert_eq!(embedded.backend, Backend::Embedded);
+    let by_stack = with(&[("backend", "aws"), ("stack", "gleaner")], &[], "").unwrap();
+    let Backend::Aws(aws) = by_stack.backend else { panic!("not on AWS") };
+    assert_eq!((aws.stack.as_deref(), aws.table), (Some("gleaner"), None));
+    let queue = ("queue_url", "https://sqs.eu-central-1.amazonaws.com/1/tasks");
+    let by_parts = [("backend", "aws"), ("table", "ledger"), queue, ("bucket", "results")];
+    assert!(matches!(with(&by_parts, &[], "").unwrap().backend, Backend::Aws(_)));
+    let ids = "backend = 'aws'\nstack = 'gleaner'\nwebhook_secret_ids = ['a', 'b']";
+    let Backend::Aws(aws) = with(&[], &[], ids).unwrap().backend else { panic!("not on AWS") };
+    assert_eq!(aws.webhook_secret_ids.unwrap(), ["a", "b"]);
+    assert_eq!(
+        problems(&by_parts[..2], &[], ""),
+        [
+            "`backend` from --set: `aws` needs `stack`, or else `queue_url`, `bucket`, which nothing says"
+        ]
+    );
+    let told = problems(&[("backend", "aws"), ("stack", "a b")], &[], "");
+    assert!(told.len() == 1 && told[0].starts_with("`stack` from --set: expected"), "{told:?}");
 }
 
 /// SG-06: a secret that is set and blank is an error, and never an open door.

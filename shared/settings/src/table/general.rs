@@ -7,6 +7,7 @@ use super::{
     duration,
 };
 use crate::form::Form;
+use crate::role::Role::{Scheduler, Worker};
 
 pub(super) const GENERAL: &[Setting] = &[
     Setting {
@@ -25,7 +26,7 @@ pub(super) const GENERAL: &[Setting] = &[
         default: Default::Value("https://scraper.geonode.io"),
         meaning: "Base URL of the platform's API; a path in it is kept as a prefix.",
         if_wrong: "The API key goes to whoever answers there. Use `https` off this machine.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "api_key",
@@ -51,7 +52,7 @@ pub(super) const GENERAL: &[Setting] = &[
         meaning: "Largest answer of the API that is read, after decompression.",
         if_wrong: "Too small: large results are given up as too large. Too large: memory, two to \
                    three times as much, though for one answer at a time.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "api_connect_timeout",
@@ -60,7 +61,7 @@ pub(super) const GENERAL: &[Setting] = &[
         meaning: "Longest wait for a connection to the API, TLS included. \
                   At most `limits.call_timeout`.",
         if_wrong: "Too short: calls fail on a slow network, and are tried again.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "pace.start",
@@ -120,6 +121,6 @@ pub(super) const GENERAL: &[Setting] = &[
         default: Default::Value("1000"),
         meaning: "Most rows of the ledger that one tick sweeps.",
         if_wrong: "Too few: a backlog takes more ticks.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Scheduler]),
     },
 ];

@@ -6,6 +6,7 @@ use super::{
     duration,
 };
 use crate::form::Form;
+use crate::role::Role::{Receiver, Scheduler, Worker};
 
 pub(super) const LIMITS: &[Setting] = &[
     Setting {
@@ -14,7 +15,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("1m"),
         meaning: "How long a sent task may take to reach a worker before the sweep sends it again.",
         if_wrong: "Too short: needless second tasks. Too long: a lost task waits.",
-        read_by: EVERY,
+        read_by: EVERY.and(&[Receiver, Worker, Scheduler]),
     },
     Setting {
         name: "limits.sweep_spacing",
@@ -23,7 +24,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "First pause between two sweeps of one entry; it doubles each time. \
                   At most `limits.sweep_spacing_cap`.",
         if_wrong: "Too short: an entry in trouble uses its sweeps up quickly.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Scheduler]),
     },
     Setting {
         name: "limits.sweep_spacing_cap",
@@ -31,7 +32,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("2h"),
         meaning: "Longest pause between two sweeps of one entry.",
         if_wrong: "Too long: an entry in trouble waits after the trouble has ended.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Scheduler]),
     },
     Setting {
         name: "limits.sweeps_max",
@@ -40,7 +41,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Sweeps without a look at the job before an entry is given up.",
         if_wrong: "Too few: jobs are given up during an outage. Too many: a poisonous entry \
                    costs work.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Scheduler]),
     },
     Setting {
         name: "limits.announce_grace",
@@ -50,7 +51,7 @@ pub(super) const LIMITS: &[Setting] = &[
                   Shorter than `limits.max_age`.",
         if_wrong: "Too short: calls for jobs that are not finished. Too long: a job whose \
                    delivery was lost is stored late.",
-        read_by: EVERY,
+        read_by: EVERY.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.missing_looks_max",
@@ -58,7 +59,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("5"),
         meaning: "Answers of 404 before a job counts as gone.",
         if_wrong: "Too few: a job that the platform shows late is given up.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker]),
     },
     Setting {
         name: "limits.missing_pause",
@@ -66,7 +67,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("3m"),
         meaning: "Pause between two looks at a job that answers 404.",
         if_wrong: "Too short: a job that the platform shows late is given up.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker]),
     },
     Setting {
         name: "limits.settle_grace",
@@ -75,7 +76,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How long a finished batch or crawl may keep tokens reserved before it is \
                   stored as it is.",
         if_wrong: "Too short: pages that were still being written are missing.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker]),
     },
     Setting {
         name: "limits.max_age",
@@ -84,7 +85,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How old an unfinished job may become before it is given up. \
                   At most `limits.retention`.",
         if_wrong: "Too short: long crawls are given up. Too long: hung jobs cost looks.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.resubmits_max",
@@ -92,7 +93,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("3"),
         meaning: "Times that a failed extract is submitted again.",
         if_wrong: "Each one is paid when it succeeds.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker]),
     },
     Setting {
         name: "limits.backoff_base",
@@ -101,7 +102,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Base of the back-off after trouble; the pause is random and its bound doubles. \
                   At most `limits.backoff_cap`.",
         if_wrong: "Too short: a platform in trouble is asked too often.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.backoff_cap",
@@ -109,7 +110,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("15m"),
         meaning: "Longest pause of the back-off.",
         if_wrong: "Too long: work goes on late after an outage.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.retry_after_clamp",
@@ -118,7 +119,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Longest `Retry-After` that is believed.",
         if_wrong: "Too short: the platform is asked before it wants to be. Too long: one absurd \
                    answer stops everything.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.post_begin",
@@ -127,7 +128,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Longest time from writing an intent to beginning its POST.",
         if_wrong: "Too short: submissions begin anew under load. Too long: a lost answer is \
                    looked for later.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.post_timeout",
@@ -135,7 +136,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("30s"),
         meaning: "Time-out of a POST.",
         if_wrong: "Too short: accepted jobs count as unanswered, and are looked for.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.call_timeout",
@@ -143,7 +144,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("30s"),
         meaning: "Time-out of any other call of the API.",
         if_wrong: "Too short: large results are never read.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.page_timeout",
@@ -151,7 +152,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("1m"),
         meaning: "Time-out of a call that reads a page of results.",
         if_wrong: "Too short: large pages are read again in smaller ones.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.adoption_margin",
@@ -160,7 +161,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How long job lists may lag behind accepted jobs. \
                   Shorter than `limits.ambiguous_after`.",
         if_wrong: "Too short: a job whose answer was lost is paid twice.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.ambiguous_after",
@@ -168,7 +169,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("6h"),
         meaning: "How long an unanswered POST is looked for before it is reported as ambiguous.",
         if_wrong: "Too short: jobs are reported that would have been found.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.posts_max",
@@ -177,7 +178,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "POSTs made for one decision, each after the earlier ones were proved not \
                   accepted.",
         if_wrong: "Too few: a submission is given up during an outage.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker]),
     },
     Setting {
         name: "limits.account_pause",
@@ -186,7 +187,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How long the account is left alone after it was refused as a whole, when the \
                   platform names no time.",
         if_wrong: "Too short: refused calls. Too long: work goes on late.",
-        read_by: API,
+        read_by: API.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.run_claim",
@@ -195,7 +196,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How long a batch or crawl is held by one worker that makes no progress. \
                   Longer than `limits.page_timeout`.",
         if_wrong: "Too short: two workers read the same pages. Too long: a crash delays it.",
-        read_by: WORK,
+        read_by: WORK.and(&[Worker]),
     },
     Setting {
         name: "limits.retention",
@@ -203,7 +204,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("90d"),
         meaning: "How long the ledger keeps the row of a job that has ended.",
         if_wrong: "Too short: a job that is announced again after that is stored again.",
-        read_by: EVERY,
+        read_by: EVERY.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.receive_deadline",
@@ -212,7 +213,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Time that the receiver gives itself for one delivery; then it answers 503. The \
                   platform waits 10 s.",
         if_wrong: "Too short: deliveries are repeated under load.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "limits.secret_cooldown",
@@ -222,7 +223,7 @@ pub(super) const LIMITS: &[Setting] = &[
                   At most `limits.secret_max_age`.",
         if_wrong: "Too long: the first deliveries under a new secret are answered 401. Too \
                    short: strangers can make the secrets be read often.",
-        read_by: API,
+        read_by: API.and(&[Receiver, Worker, Scheduler]),
     },
     Setting {
         name: "limits.secret_max_age",
@@ -230,7 +231,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("5m"),
         meaning: "Age at which the signing secrets are read again.",
         if_wrong: "Too long: a removed secret is accepted for that long.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "limits.spend_per_day",
@@ -239,6 +240,6 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Most tokens spent on submissions a day (UTC); `none` is without limit.",
         if_wrong: "Too few: submissions wait for the next day. None: a mistake can spend the \
                    whole account.",
-        read_by: SUBMIT,
+        read_by: SUBMIT.and(&[Worker]),
     },
 ];

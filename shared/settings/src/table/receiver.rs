@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::{DAY, Default, GIB, KIB, MINUTE, MS, SECOND, SERVE, Setting, bytes, count, duration};
 use crate::form::Form;
+use crate::role::ReadBy;
+use crate::role::Role::Receiver;
 
 pub(super) const RECEIVER: &[Setting] = &[
     Setting {
@@ -22,7 +24,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "Path of the receiver, compared byte for byte: `/webhook/` and `//webhook` are \
                   other paths, and answered 404.",
         if_wrong: "Every delivery is answered 404.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "public_url",
@@ -30,7 +32,17 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("none; `webhooks create` then needs `--url`"),
         meaning: "The URL under which the platform reaches the receiver, path included.",
         if_wrong: "Webhooks are registered that nobody receives, and polling finds the jobs late.",
-        read_by: "`serve`, `webhooks`",
+        read_by: ReadBy::verbs("`serve`, `webhooks`"),
+    },
+    Setting {
+        name: "metrics_listen",
+        form: Form::Address,
+        default: Default::None("none; no metrics are served"),
+        meaning: "Address on which `GET /metrics` answers with metrics as Prometheus reads them; \
+                  port 0 takes a free one. It is never the receiver's address, which strangers \
+                  reach. Whoever reaches this one reads counts, and neither ids nor secrets.",
+        if_wrong: "On an address that strangers reach they learn how much is fetched, and when.",
+        read_by: SERVE,
     },
     Setting {
         name: "receiver.connections",
@@ -89,7 +101,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "How deliveries are signed. `geonode` accepts any common encoding of an \
                   HMAC-SHA256 over the raw body; the others accept one form each.",
         if_wrong: "Every delivery is answered 401, and polling finds the jobs late.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.headers",
@@ -97,7 +109,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("the preset's own"),
         meaning: "Names of the headers that may carry the signature; case does not matter.",
         if_wrong: "Every delivery is answered 401.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.body",
@@ -105,7 +117,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("the preset's own, which is `as-received`"),
         meaning: "Whether a compressed body is signed as it was received or as it was before.",
         if_wrong: "Compressed deliveries are answered 401.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.tolerance",
@@ -115,7 +127,7 @@ pub(super) const RECEIVER: &[Setting] = &[
                   a timestamp only.",
         if_wrong: "Too short: deliveries are refused when clocks differ. Too long: old deliveries \
                    can be replayed, which the ledger then ignores.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.scheme",
@@ -124,7 +136,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "A signature scheme with every dimension spelled out, in place of a preset.",
         if_wrong: "A scheme that contradicts itself is a start-up error; one that does not fit \
                    the sender answers every delivery 401.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "webhook_secret",
@@ -150,7 +162,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "File of the signing secrets that `webhooks create` writes; nobody but its owner \
                   may read it. A file named here must exist when the receiver starts.",
         if_wrong: "Without any secret no receiver is started.",
-        read_by: "`serve`, `webhooks`",
+        read_by: ReadBy::verbs("`serve`, `webhooks`"),
     },
     Setting {
         name: "envelope.job_id",
@@ -158,7 +170,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/data/job_id,/job_id,/data/id"),
         meaning: "Where the job id may be in a body; the first that leads anywhere counts.",
         if_wrong: "Every delivery is answered 400, and polling finds the jobs late.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.event",
@@ -166,7 +178,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/event,/event_type"),
         meaning: "Where the event type may be in a body.",
         if_wrong: "Every delivery is acknowledged and ignored, and polling finds the jobs late.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.delivery_id",
@@ -174,7 +186,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/delivery_id,/id"),
         meaning: "Where the delivery id may be in a body; for logs alone.",
         if_wrong: "Logs lack the id.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.webhook_id",
@@ -182,7 +194,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/webhook_id"),
         meaning: "Where the webhook id may be in a body; for logs alone.",
         if_wrong: "Logs lack the id.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.events",
@@ -194,7 +206,7 @@ pub(super) const RECEIVER: &[Setting] = &[
                   completes. Other types are acknowledged and ignored.",
         if_wrong: "Deliveries of types that are missing here are ignored, and polling finds the \
                    jobs late.",
-        read_by: SERVE,
+        read_by: SERVE.and(&[Receiver]),
     },
 ];
 
