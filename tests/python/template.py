@@ -1,15 +1,17 @@
 """The deployment template: read, evaluated for given parameters, and translated as SAM does it."""
 
 import copy
+import json
 import os
-import pathlib
 import re
 
+import pytest
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+from conftest import REPOSITORY
+
 REGION = "eu-central-1"
 ACCOUNT = "123456789012"
 PSEUDO = {
@@ -197,3 +199,63 @@ def references(it):
                 yield from references(own)
             else:
                 yield from references(part)
+
+
+GONE = object()
+
+
+class Rules:
+    """Rules about the template, each with changes of the template that it must object to."""
+
+    def __init__(self):
+        self.rules = []
+
+    def rule(self, *changes):
+        """Adds a function that takes a stack and yields what is wrong with it."""
+
+        def add(function):
+            assert changes, "a rule that nothing breaks says nothing"
+            self.rules.append((function, changes))
+            return function
+
+        return add
+
+    def each(self):
+        """The rules, by name, for pytest to go through."""
+        return [pytest.param(rule, id=rule.__name__) for rule, _ in self.rules]
+
+    def each_change(self):
+        """Each rule with each change that breaks it."""
+        shown = lambda value: "gone" if value is GONE else json.dumps(value)[:40]
+        return [
+            pytest.param(rule, path, value, id=f"{rule.__name__}: {path} = {shown(value)}")
+            for rule, changes in self.rules
+            for path, value in changes
+        ]
+
+
+def findings(rule, document):
+    """What a rule says about each variant of the template, each text once."""
+    said = (text for stack in variants(document) for text in rule(stack))
+    return list(dict.fromkeys(said))
+
+
+def changed(document, path, value):
+    """A copy of the template in which one place has another value.
+
+    A path begins with a resource, unless it names another section.
+    """
+    document = copy.deepcopy(document)
+    steps = path.split("/")
+    if steps[0] not in document:
+        steps.insert(0, "Resources")
+    *steps, last = steps
+    place = document
+    for step in steps:
+        place = place[int(step) if isinstance(place, list) else step]
+    last = int(last) if isinstance(place, list) else last
+    if value is GONE:
+        del place[last]
+    else:
+        place[last] = value
+    return document

@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod fuzz;
+mod package;
 mod python;
 mod tidy;
 mod traps;
@@ -22,6 +23,9 @@ usage: cargo xtask COMMAND
   bench   the figures of docs/performance.md, in the release profile; `bench help` names them
   fuzz    searches for inputs that break a parser, with nightly and cargo-fuzz;
           `fuzz [TARGET]... [--seconds N]`, see fuzz/README.md
+  package the functions for AWS: zips in a profile of their own, looked at, with a template that
+          takes them; then `sam build`, as users run it
+          --check judges the template alone; --arm64 builds for arm64
   tidy    the house rules that no lint knows
   docs    rewrites the generated pages";
 
@@ -44,6 +48,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
         "test" => test(rest),
         "bench" => bench::measure(rest),
         "fuzz" => fuzz::search(rest),
+        "package" => package::package(rest),
         "tidy" => tidy::run(),
         "docs" => docs(),
         "" | "help" | "--help" => {
