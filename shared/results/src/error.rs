@@ -61,6 +61,11 @@ pub enum OpenError {
 
 /// The port's error for trouble of the object store.
 pub(crate) fn store_error(operation: &'static str, error: object_store::Error) -> PortError {
+    // What S3 said is told instead of the request and the answer around it.
+    #[cfg(feature = "aws")]
+    if let Some(failure) = crate::s3::failure_in(&error) {
+        return PortError::new("results", operation, failure.kind()).with_source(failure);
+    }
     PortError::new("results", operation, kind_of(&error)).with_source(error)
 }
 

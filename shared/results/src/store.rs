@@ -11,11 +11,15 @@ use futures_util::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as Location;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{
+    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+};
 
 use crate::disk::{Disk, sync_folder};
 use crate::error::{OpenError, disk_error, store_error};
 use crate::linked::Linked;
+#[cfg(feature = "aws")]
+use crate::s3::Bucket;
 
 /// Content above this many bytes is compressed on a blocking thread: a quarter of a mebibyte
 /// takes a few milliseconds, longer than which no other task of the thread shall wait.
@@ -34,11 +38,23 @@ const PUT: &str = "put";
 #[derive(Clone)]
 pub struct ObjectResults {
     store: Arc<dyn ObjectStore>,
-    disk: Option<Arc<Disk>>,
-    linked: Arc<Linked>,
+    place: Place,
+}
+
+/// What the place of the objects needs beside `object_store`'s common part.
+#[derive(Clone)]
+pub(crate) enum Place {
+    Disk(Arc<Disk>, Arc<Linked>),
+    Memory,
+    #[cfg(feature = "aws")]
+    Bucket(Arc<Bucket>),
 }
 
 impl ObjectResults {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, place: Place) -> Self {
+        Self { store, place }
+    }
+
     /// A store in a folder, which is made if it is not there. Unfinished files that are an hour
     /// old at `now` are removed.
     ///
@@ -48,52 +64,12 @@ impl ObjectResults {
         let disk = Disk::open(root, now)?;
         let store = LocalFileSystem::new_with_prefix(disk.root())
             .map_err(|source| OpenError::Open { path: root.to_owned(), source })?;
-        Ok(Self { store: Arc::new(store), disk: Some(Arc::new(disk)), linked: Arc::default() })
+        Ok(Self::new(Arc::new(store), Place::Disk(Arc::new(disk), Arc::default())))
     }
 
     /// A store that is gone with the process.
     pub fn in_memory() -> Self {
-        Self { store: Arc::new(InMemory::new()), disk: None, linked: Arc::default() }
-    }
-
-    /// Runs what the disk needs, if there is one, on a blocking thread.
-    async fn on_folder<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        act: impl FnOnce(&Disk) -> std::io::Result<T> + Send + 'static,
-    ) -> Result<Option<T>, PortError> {
-        let Some(disk) = self.disk.clone() else { return Ok(None) };
-        let done = off_thread(operation, move || act(&disk)).await?;
-        done.map(Some).map_err(|error| disk_error(operation, error))
-    }
-
-    /// Puts an object on disk; `None` if there is one. Either way its name is durable.
-    async fn put_on_disk(
-        &self,
-        disk: &Arc<Disk>,
-        key: &str,
-        content: &[u8],
-    ) -> Result<Option<StoredObject>, PortError> {
-        let bytes = encode(key, content).await?;
-        let act = {
-            let (disk, key) = (Arc::clone(disk), key.to_owned());
-            move || {
-                let linked = disk.link_new(&key, &bytes).map_err(|error| disk_error(PUT, error))?;
-                Ok(linked.then(|| object::describe(&key, &bytes)))
-            }
-        };
-        let put = off_thread(PUT, act).await??;
-        let folder = disk.folder_of(key);
-        let sync = || async {
-            let folder = folder.clone();
-            tokio::task::spawn_blocking(move || sync_folder(&folder)).await?
-        };
-        self.linked.sync(&folder, sync).await.map_err(|error| disk_error(PUT, error))?;
-        if !disk.has_durable_folders(key) {
-            let key = key.to_owned();
-            self.on_folder(PUT, move |disk| disk.make_folders_durable(&key)).await?;
-        }
-        Ok(put)
+        Self::new(Arc::new(InMemory::new()), Place::Memory)
     }
 
     /// Puts an object into another store; `None` if there is one.
@@ -104,7 +80,8 @@ impl ObjectResults {
     ) -> Result<Option<StoredObject>, PortError> {
         let bytes = Bytes::from(encode(key, content).await?);
         let description = object::describe(key, &bytes);
-        let options = PutOptions::from(PutMode::Create);
+        let attributes = Attributes::from_iter([(Attribute::ContentType, content_type(key))]);
+        let options = PutOptions { mode: PutMode::Create, attributes, ..PutOptions::default() };
         let payload = PutPayload::from_bytes(bytes);
         match self.store.put_opts(&location(PUT, key)?, payload, options).await {
             Ok(_) => Ok(Some(description)),
@@ -139,7 +116,7 @@ impl ObjectResults {
         }
     }
 
-    /// Lists where the store itself lists in order: everywhere but on disk.
+    /// Lists where the store itself lists in order.
     async fn list_ordered(
         &self,
         prefix: &str,
@@ -174,9 +151,10 @@ impl ObjectResults {
 impl Results for ObjectResults {
     async fn put_new(&self, key: &str, content: &[u8]) -> Result<PutOutcome, PortError> {
         object::check_key(key).map_err(|error| invalid_key(PUT, error))?;
-        let put = match &self.disk {
-            Some(disk) => self.put_on_disk(disk, key, content).await?,
-            None => self.put_in_store(key, content).await?,
+        let put = if let Place::Disk(disk, linked) = &self.place {
+            put_on_disk(disk, linked, key, content).await?
+        } else {
+            self.put_in_store(key, content).await?
         };
         if let Some(object) = put {
             return Ok(PutOutcome::Now(object));
@@ -202,13 +180,66 @@ impl Results for ObjectResults {
         object::check_prefix(prefix).map_err(|error| invalid_key(OPERATION, error))?;
         after.map_or(Ok(()), object::check_key).map_err(|error| invalid_key(OPERATION, error))?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let (owned, from) = (prefix.to_owned(), after.map(str::to_owned));
-        let on_disk =
-            self.on_folder(OPERATION, move |disk| disk.list(&owned, from.as_deref(), limit));
-        match on_disk.await? {
-            Some(keys) => Ok(keys),
-            None => self.list_ordered(prefix, after, limit).await,
+        match &self.place {
+            Place::Disk(disk, _) => {
+                let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
+                on_folder(disk, OPERATION, move |disk| disk.list(&prefix, after.as_deref(), limit))
+                    .await
+            }
+            Place::Memory => self.list_ordered(prefix, after, limit).await,
+            #[cfg(feature = "aws")]
+            Place::Bucket(bucket) => bucket.list(prefix, after, limit).await,
         }
+    }
+}
+
+/// Runs what the disk needs on a blocking thread.
+async fn on_folder<T: Send + 'static>(
+    disk: &Arc<Disk>,
+    operation: &'static str,
+    act: impl FnOnce(&Disk) -> std::io::Result<T> + Send + 'static,
+) -> Result<T, PortError> {
+    let disk = Arc::clone(disk);
+    let done = off_thread(operation, move || act(&disk)).await?;
+    done.map_err(|error| disk_error(operation, error))
+}
+
+/// Puts an object on disk; `None` if there is one. Either way its name is durable.
+async fn put_on_disk(
+    disk: &Arc<Disk>,
+    linked: &Linked,
+    key: &str,
+    content: &[u8],
+) -> Result<Option<StoredObject>, PortError> {
+    let bytes = encode(key, content).await?;
+    let act = {
+        let (disk, key) = (Arc::clone(disk), key.to_owned());
+        move || {
+            let linked = disk.link_new(&key, &bytes).map_err(|error| disk_error(PUT, error))?;
+            Ok(linked.then(|| object::describe(&key, &bytes)))
+        }
+    };
+    let put = off_thread(PUT, act).await??;
+    let folder = disk.folder_of(key);
+    let sync = || async {
+        let folder = folder.clone();
+        tokio::task::spawn_blocking(move || sync_folder(&folder)).await?
+    };
+    linked.sync(&folder, sync).await.map_err(|error| disk_error(PUT, error))?;
+    if !disk.has_durable_folders(key) {
+        let key = key.to_owned();
+        on_folder(disk, PUT, move |disk| disk.make_folders_durable(&key)).await?;
+    }
+    Ok(put)
+}
+
+/// What an object says that it is. Gzip is named as the type and not as an encoding: readers go by
+/// the name's end, and a client that unpacks on the way would change bytes and checksum.
+fn content_type(key: &str) -> &'static str {
+    match key.rsplit_once('.') {
+        Some((_, "gz")) => "application/gzip",
+        Some((_, "json")) => "application/json",
+        _ => "application/octet-stream",
     }
 }
 
