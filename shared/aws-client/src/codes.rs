@@ -79,17 +79,17 @@ const UNAVAILABLE: &[&str] = &[
     "ServiceUnavailable",
 ];
 
-/// What the caller should do about an error that AWS answered with.
+/// What the caller should do about an error that AWS answered with. Without a code, it was a
+/// proxy or a load balancer that answered, and not the service.
 pub(crate) fn kind(code: Option<&str>, status: u16) -> ErrorKind {
-    let code = code.map(bare).unwrap_or_default();
-    match (code, status) {
-        (code, _) if THROTTLED.contains(&code) => ErrorKind::Throttled,
-        (code, _) if DENIED.contains(&code) || MISSING.contains(&code) => ErrorKind::Denied,
-        (code, _) if UNAVAILABLE.contains(&code) => ErrorKind::Unavailable,
-        (_, 429) => ErrorKind::Throttled,
-        (_, 401 | 403) => ErrorKind::Denied,
-        // A request of ours that is wrong is answered 4xx; all else is no answer of the service.
-        (_, 400..=499) if status != 408 => ErrorKind::Invalid,
+    let bare = code.map(bare).unwrap_or_default();
+    match status {
+        _ if THROTTLED.contains(&bare) => ErrorKind::Throttled,
+        _ if DENIED.contains(&bare) || MISSING.contains(&bare) => ErrorKind::Denied,
+        _ if UNAVAILABLE.contains(&bare) => ErrorKind::Unavailable,
+        429 => ErrorKind::Throttled,
+        401 | 403 => ErrorKind::Denied,
+        400..=499 if code.is_some() && status != 408 => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }
 }

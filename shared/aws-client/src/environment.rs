@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use aws_credential_types::Credentials;
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_types::SdkConfig;
+use aws_types::app_name::AppName;
 use aws_types::region::Region;
 use aws_types::sdk_config::SharedCredentialsProvider;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
@@ -115,10 +116,16 @@ pub fn from_environment(
         .timeout_config(patience.timeouts())
         .retry_config(patience.retries())
         .http_client(http::client(roots));
+    builder.set_app_name(app_name());
     builder.set_endpoint_url(endpoint);
     builder.set_use_fips(use_fips);
     builder.set_use_dual_stack(use_dual_stack);
     Ok(builder.build())
+}
+
+/// The product's name in the calls' user agent, which AWS's own logs show.
+pub(crate) fn app_name() -> Option<AppName> {
+    AppName::new("gleaner").ok()
 }
 
 struct Reader<'a> {
@@ -168,3 +175,6 @@ impl Reader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,13 +89,14 @@ where
         }
         // Its source tells of the body.
         SdkError::ResponseError(context) => {
+            let status = context.raw().status().as_u16();
             let answered = Answered {
-                status: context.raw().status().as_u16(),
+                status,
                 code: Some("an answer that cannot be read".to_owned()),
                 message: None,
                 request_id: context.raw().request_id().map(str::to_owned),
             };
-            failed(ErrorKind::Unavailable).with_source(answered)
+            failed(codes::kind(None, status)).with_source(answered)
         }
         SdkError::DispatchFailure(failure) => {
             let kind = if failure.is_user() { ErrorKind::Invalid } else { ErrorKind::Unavailable };

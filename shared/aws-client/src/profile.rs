@@ -3,6 +3,7 @@
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_types::SdkConfig;
 
+use crate::environment::app_name;
 use crate::http;
 use crate::patience::Patience;
 use crate::roots::{RootsError, trusted};
@@ -28,6 +29,9 @@ pub async fn from_profile(
         .http_client(http::client(roots))
         .timeout_config(patience.timeouts())
         .retry_config(patience.retries());
+    if let Some(name) = app_name() {
+        loader = loader.app_name(name);
+    }
     if let Some(profile) = profile {
         loader = loader.profile_name(profile);
     }
