@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use domain::ports::{Clock as _, Inspection as _};
 use embedded::SqliteStore;
-use gleaner::system::SystemClock;
+use system::SystemClock;
 
 use crate::platform::{API_KEY, Platform};
 use crate::served::{Served, gleaner};

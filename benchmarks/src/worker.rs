@@ -10,7 +10,7 @@ use domain::job::{JobId, JobKey, Kind};
 use domain::limits::Limits;
 use embedded::SqliteStore;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use gleaner::system::{SystemClock, SystemRandom};
+use system::{SystemClock, SystemRandom};
 
 use crate::machine::fdatasync;
 use crate::platform::Platform;

@@ -22,7 +22,7 @@ pub(crate) use secrets::{Secrets, secret_places};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
-use crate::system::{SystemClock, SystemRandom};
+use system::{SystemClock, SystemRandom};
 
 /// The ledger and the results of this machine.
 pub(crate) struct Local {

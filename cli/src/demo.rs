@@ -41,7 +41,7 @@ use crate::pipeline::Pipeline;
 use crate::serve::{Complaints, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
 use crate::submitting::{Ended, Manner, WhenBlocked, submit_all};
 use crate::subscribing::subscribe;
-use crate::system::{SystemClock, SystemRandom};
+use system::{SystemClock, SystemRandom};
 
 /// How bad the weather is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

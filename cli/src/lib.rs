@@ -16,6 +16,5 @@ pub mod pipeline;
 pub mod serve;
 mod submitting;
 mod subscribing;
-pub mod system;
 
 pub use args::run;

@@ -28,7 +28,7 @@ pub use receiver::ReceiverBounds;
 pub use tally::{Tallied, Tally, total};
 
 use crate::pipeline::Pipeline;
-use crate::system::SystemClock;
+use system::SystemClock;
 
 /// Longest time that open deliveries and tasks get to finish when the server stops.
 const STOP_GRACE: Duration = Duration::from_secs(10);

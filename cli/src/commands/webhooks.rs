@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::subscribing::{all_webhooks, delete, patiently};
-use crate::system::{SystemClock, SystemRandom};
+use system::{SystemClock, SystemRandom};
 
 /// Create, list, update and delete webhooks at the platform.
 ///

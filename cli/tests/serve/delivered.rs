@@ -7,7 +7,7 @@ use domain::signature::dimension::BodyForm;
 use domain::signature::preset::Preset;
 use domain::signature::scheme::{PresetConfig, Scheme, SchemeConfig};
 use futures_util::future::join_all;
-use gleaner::system::SystemClock;
+use system::SystemClock;
 
 use super::http::{NAME, Request, SECRET, V1, V1_HEX, signature};
 use super::site::{Frozen, Plan, Site};

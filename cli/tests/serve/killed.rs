@@ -12,8 +12,8 @@ use domain::entry::{Entry, StateName};
 use domain::ports::{Clock as _, EntryFilter, Inspection as _, Random as _};
 use domain::testing::SeededRandom;
 use embedded::SqliteStore;
-use gleaner::system::SystemClock;
 use simulator::Config;
+use system::SystemClock;
 use tempfile::TempDir;
 
 use crate::couriers::Couriers;

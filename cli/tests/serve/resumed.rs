@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use domain::ports::Clock as _;
 use flate2::read::MultiGzDecoder;
-use gleaner::system::SystemClock;
 use serde_json::{Value, json};
 use simulator::{Call, Config, Running};
+use system::SystemClock;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 use domain::job::{JobId, JobKey, Kind};
 use domain::ports::{Clock as _, Entries as _, Inspection as _};
 use embedded::SqliteStore;
-use gleaner::system::SystemClock;
 use simulator::Config;
+use system::SystemClock;
 use tempfile::TempDir;
 
 use self::order::{answers, lapses_of_answers, lapses_of_results, names_synced};

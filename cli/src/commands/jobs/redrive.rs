@@ -14,7 +14,7 @@ use crate::backend::Local;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
-use crate::system::SystemClock;
+use system::SystemClock;
 
 /// What a redrive did.
 #[derive(Serialize)]

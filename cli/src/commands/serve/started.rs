@@ -8,7 +8,7 @@ use serde::Serialize;
 use settings::Settings;
 
 use crate::backend::secret_places;
-use crate::system::SystemClock;
+use system::SystemClock;
 
 /// Where a server listens, and what it accepts.
 #[derive(Serialize)]

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
 use crate::subscribing::{delete, patiently, subscribe};
-use crate::system::{SystemClock, SystemRandom};
+use system::{SystemClock, SystemRandom};
 
 /// Register webhooks, one per event, and keep their signing secrets.
 ///

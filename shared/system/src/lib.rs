@@ -1,4 +1,4 @@
-//! The real clock and the real dice: the only place of the binary that touches either.
+//! The real clock and the real dice: the only place of the product that touches either.
 
 use std::time::Duration;
 
