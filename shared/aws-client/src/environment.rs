@@ -26,7 +26,7 @@ const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
 const FIPS: &str = "AWS_USE_FIPS_ENDPOINT";
 const DUAL_STACK: &str = "AWS_USE_DUALSTACK_ENDPOINT";
 /// The services that we call, as they stand at the end of the names of their endpoints' variables.
-const SERVICES: [&str; 3] = ["DYNAMODB", "SECRETS_MANAGER", "SQS"];
+const SERVICES: [&str; 4] = ["DYNAMODB", "S3", "SECRETS_MANAGER", "SQS"];
 
 /// All that is wrong with the environment. Shows no value.
 #[derive(Debug, thiserror::Error)]

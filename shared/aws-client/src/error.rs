@@ -49,7 +49,20 @@ struct Unanswered {
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// What the caller of a port should do about an error of the SDK.
+/// The error of a port that an error of the SDK becomes: see [`classify`].
+pub fn port_error<E>(
+    port: &'static str,
+    operation: &'static str,
+    error: SdkError<E, HttpResponse>,
+) -> PortError
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let (kind, source) = classify(error);
+    PortError::new(port, operation, kind).with_source(source)
+}
+
+/// What the caller of a port should do about an error of the SDK, and what may be said of it.
 ///
 /// `Throttled`: the request was refused before it had an effect. `Unavailable`: no answer, half an
 /// answer or a 5xx; whether the effect happened is unknown. `Denied`: credentials or permissions,
@@ -60,22 +73,10 @@ struct Unanswered {
 /// The error keeps status, code, message and request id, and nothing of the request or of the
 /// answer's body. Of the message it keeps the first line, because later lines may show headers of
 /// the request, and no value that it quotes.
-pub fn port_error<E>(
-    port: &'static str,
-    operation: &'static str,
-    error: SdkError<E, HttpResponse>,
-) -> PortError
+pub fn classify<E>(error: SdkError<E, HttpResponse>) -> (ErrorKind, Box<dyn Error + Send + Sync>)
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    let failed = |kind| PortError::new(port, operation, kind);
-    let unanswered = |kind, what, error: SdkError<E, HttpResponse>| match error.into_source() {
-        Ok(source) => {
-            let kind = if is_of_credentials(source.as_ref()) { ErrorKind::Denied } else { kind };
-            failed(kind).with_source(Unanswered { what, source })
-        }
-        Err(_) => failed(kind).with_source(what),
-    };
     match error {
         SdkError::ServiceError(context) => {
             let (status, meta) = (context.raw().status().as_u16(), context.err().meta());
@@ -85,7 +86,7 @@ where
                 message: meta.message().and_then(shown),
                 request_id: context.raw().request_id().map(str::to_owned),
             };
-            failed(codes::kind(meta.code(), status)).with_source(answered)
+            (codes::kind(meta.code(), status), Box::new(answered))
         }
         // Its source tells of the body.
         SdkError::ResponseError(context) => {
@@ -96,17 +97,30 @@ where
                 message: None,
                 request_id: context.raw().request_id().map(str::to_owned),
             };
-            failed(codes::kind(None, status)).with_source(answered)
+            (codes::kind(None, status), Box::new(answered))
         }
-        SdkError::DispatchFailure(failure) => {
+        SdkError::DispatchFailure(ref failure) => {
             let kind = if failure.is_user() { ErrorKind::Invalid } else { ErrorKind::Unavailable };
-            unanswered(kind, "the call did not get through", SdkError::DispatchFailure(failure))
+            unanswered(kind, "the call did not get through", error)
         }
         SdkError::TimeoutError(_) => {
             unanswered(ErrorKind::Unavailable, "no answer within the time-out", error)
         }
         _ => unanswered(ErrorKind::Invalid, "the request could not be made", error),
     }
+}
+
+fn unanswered<E>(
+    kind: ErrorKind,
+    what: &'static str,
+    error: SdkError<E, HttpResponse>,
+) -> (ErrorKind, Box<dyn Error + Send + Sync>)
+where
+    E: Error + Send + Sync + 'static,
+{
+    let Ok(source) = error.into_source() else { return (kind, what.into()) };
+    let kind = if is_of_credentials(source.as_ref()) { ErrorKind::Denied } else { kind };
+    (kind, Box::new(Unanswered { what, source }))
 }
 
 /// Whether credentials are what was lacking, other than for a moment.

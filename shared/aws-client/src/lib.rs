@@ -22,7 +22,7 @@ mod roots;
 
 pub use aws_types::SdkConfig;
 pub use environment::{EnvironmentError, Problem, from_environment};
-pub use error::port_error;
+pub use error::{classify, port_error};
 pub use patience::Patience;
 #[cfg(feature = "profiles")]
 pub use profile::from_profile;
