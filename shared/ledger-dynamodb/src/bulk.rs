@@ -101,6 +101,3 @@ impl DynamoLedger {
         Err(trouble(operation, ErrorKind::Throttled, "the table left keys unprocessed"))
     }
 }
-
-#[cfg(test)]
-mod tests;

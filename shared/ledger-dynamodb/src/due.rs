@@ -95,6 +95,3 @@ pub(crate) fn place_of<T: serde::de::DeserializeOwned>(
 ) -> Result<Option<T>, PortError> {
     cursor::decode(listing, after).map_err(|error| invalid(operation, error))
 }
-
-#[cfg(test)]
-mod tests;

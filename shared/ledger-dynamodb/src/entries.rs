@@ -64,6 +64,3 @@ impl Entries for DynamoLedger {
 pub(crate) fn untold(operation: &'static str) -> PortError {
     trouble(operation, ErrorKind::Unavailable, "the table refused and did not say what is there")
 }
-
-#[cfg(test)]
-mod tests;

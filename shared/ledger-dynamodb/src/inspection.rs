@@ -143,6 +143,3 @@ impl DynamoLedger {
         Ok(counts.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -78,6 +78,3 @@ impl Intents for DynamoLedger {
         Ok(true)
     }
 }
-
-#[cfg(test)]
-mod tests;

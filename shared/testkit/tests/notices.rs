@@ -24,6 +24,7 @@ use domain::time::Timestamp;
 use testkit::conformance::{
     LedgerSubject, QueueSubject, ResultsSubject, control, due, entries, intents, queue, results,
 };
+use testkit::crash::{self, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flaw {
@@ -32,6 +33,7 @@ enum Flaw {
     LosesTheConflictingRow,
     NeverExpires,
     ListsWhatIsNotDue,
+    ForgetsWhatIsDue,
     RepeatsPages,
     MixesKinds,
     WritesIntentsWithoutCondition,
@@ -100,6 +102,24 @@ notices! {
     ListsWithoutLimit: results_with in results::keys_are_listed_in_order,
 }
 
+fn world(flaw: Flaw) -> World<MemoryQueue> {
+    let clock = Arc::new(ManualClock::default());
+    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    World::new(clock, Arc::new(Flawed(MemoryLedger::new(), flaw)), queue)
+}
+
+/// What recovery rests on, the crash test asks for.
+#[test]
+fn the_crash_test_notices_what_keeps_from_recovery() {
+    let expired =
+        |flaw| fails(crash::receive::a_delivery_of_a_job_whose_row_expired(&async || world(flaw)));
+    assert!(!expired(Flaw::None) && expired(Flaw::NeverExpires));
+    let unknown = |flaw| fails(crash::receive::a_delivery_of_an_unknown_job(&async || world(flaw)));
+    assert!(!unknown(Flaw::None) && unknown(Flaw::ForgetsWhatIsDue));
+    let worked = |flaw| fails(crash::work::a_batch_of_three_pages(&async || world(flaw)));
+    assert!(!worked(Flaw::None) && worked(Flaw::MixesKinds));
+}
+
 #[async_trait]
 impl Entries for Flawed<MemoryLedger> {
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
@@ -134,6 +154,7 @@ impl Due for Flawed<MemoryLedger> {
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
         let now = if self.1 == Flaw::ListsWhatIsNotDue { Timestamp::MAX } else { now };
+        let now = if self.1 == Flaw::ForgetsWhatIsDue { Timestamp::MIN } else { now };
         let after = after.filter(|_| self.1 != Flaw::RepeatsPages);
         self.0.list_due(now, after, limit).await
     }

@@ -39,7 +39,12 @@ impl Table {
 
     /// The ledger in it, by another way.
     pub(crate) fn ledger_by(&self, endpoint: &str) -> DynamoLedger {
-        DynamoLedger::new(&config(endpoint), &self.name, self.clock.clone())
+        self.ledger_with(endpoint, Patience::WORKER)
+    }
+
+    /// The ledger in it, by another way, with this patience.
+    pub(crate) fn ledger_with(&self, endpoint: &str, patience: Patience) -> DynamoLedger {
+        DynamoLedger::new(&config(endpoint, patience), &self.name, self.clock.clone())
     }
 
     /// Does something to an attribute of an item, past the ledger, and returns when it is done.
@@ -69,7 +74,7 @@ pub(crate) fn pk(key: &JobKey) -> String {
 }
 
 /// The functions' own configuration, with an endpoint.
-pub(crate) fn config(endpoint: &str) -> SdkConfig {
+fn config(endpoint: &str, patience: Patience) -> SdkConfig {
     let variables = |name: &str| match name {
         "AWS_REGION" => Some("eu-central-1".to_owned()),
         "AWS_ACCESS_KEY_ID" => Some("AKIATEST".to_owned()),
@@ -77,11 +82,11 @@ pub(crate) fn config(endpoint: &str) -> SdkConfig {
         "AWS_ENDPOINT_URL_DYNAMODB" => Some(endpoint.to_owned()),
         _ => None,
     };
-    from_environment(&variables, Patience::WORKER).unwrap()
+    from_environment(&variables, patience).unwrap()
 }
 
 pub(crate) fn client(endpoint: &str) -> Client {
-    Client::new(&config(endpoint))
+    Client::new(&config(endpoint, Patience::WORKER))
 }
 
 async fn create(client: &Client, name: &str) {

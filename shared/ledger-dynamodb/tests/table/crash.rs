@@ -1,0 +1,98 @@
+//! The crash test of `receive` and `work`, with faults at the ports; and with faults between the
+//! ledger and the table, which the SDK tries to make good.
+
+use std::sync::Arc;
+
+use aws_client::Patience;
+use domain::job::{JobId, JobKey, JobStatus, Kind};
+use domain::ports::Ledger;
+use domain::testing::{MemoryQueue, extract_answer};
+use testkit::crash::{End, World};
+
+use crate::table::Table;
+use crate::wire::{BROKEN, Fate, THROTTLED, Wire};
+
+async fn world() -> World<MemoryQueue> {
+    let table = Table::new().await;
+    world_of(&table)
+}
+
+fn world_of(table: &Table) -> World<MemoryQueue> {
+    let queue = Arc::new(MemoryQueue::new(table.clock.clone()));
+    World::new(table.clock.clone(), Arc::new(table.ledger()), queue)
+}
+
+testkit::crash_tests! { name: dynamodb, make: world().await }
+
+fn job() -> JobKey {
+    JobKey::new(Kind::Extract, JobId::parse("a").unwrap())
+}
+
+/// A completed job of which nobody knows.
+async fn begin() -> (Table, World<MemoryQueue>) {
+    let table = Table::new().await;
+    let world = world_of(&table);
+    let answer = extract_answer(&job().job_id, JobStatus::Completed);
+    world.jobs.answer_extract(&job().job_id, Ok(answer));
+    (table, world)
+}
+
+async fn heal(world: &World<MemoryQueue>) -> End {
+    world.settle().await;
+    world.end().await
+}
+
+/// How it ends when all is well.
+async fn well() -> End {
+    let (table, world) = begin().await;
+    assert_eq!(world.deliver_well(&job(), &table.ledger()).await, 202);
+    heal(&world).await
+}
+
+fn fates() -> [Fate; 3] {
+    [Fate::Lose, BROKEN, THROTTLED]
+}
+
+/// DQ-02, WK-22: one call between the ledger and the table is refused, or done and not answered:
+/// the SDK makes it again, and nobody notices.
+#[test]
+fn a_fault_below_the_sdk_is_made_good_by_it() {
+    testkit::run(async {
+        let without = well().await;
+        for fate in fates() {
+            // A delivery makes one call; a worker's first look six, with the pauses.
+            for call in 0..7 {
+                let (table, world) = begin().await;
+                let wire = Wire::with(call, fate.clone()).await;
+                let ledger: Arc<dyn Ledger> = Arc::new(table.ledger_by(&wire.endpoint));
+                assert_eq!(world.deliver_well(&job(), &*ledger).await, 202, "{fate:?} {call}");
+                world.work_well(&job(), &*ledger).await.unwrap();
+                assert_eq!(wire.take().len(), 8, "{fate:?} {call}: one call was made twice");
+                assert_eq!(heal(&world).await, without, "{fate:?} {call}");
+            }
+        }
+    });
+}
+
+/// DQ-01, DQ-02, DQ-04: the same where nobody tries again below us: the delivery is refused for
+/// now, the task fails, and whoever comes next makes it good.
+#[test]
+fn a_fault_that_nobody_makes_good_below_is_made_good_above() {
+    testkit::run(async {
+        let without = well().await;
+        let once = Patience { attempts: 1, ..Patience::RECEIVER };
+        for fate in fates() {
+            for call in 0..7 {
+                let (table, world) = begin().await;
+                let wire = Wire::with(call, fate.clone()).await;
+                let ledger = Arc::new(table.ledger_with(&wire.endpoint, once));
+                let status = world.deliver_well(&job(), &*ledger).await;
+                assert_eq!(status, if call == 0 { 503 } else { 202 }, "{fate:?} {call}");
+                let worked = world.work_well(&job(), &*ledger).await;
+                assert_eq!(worked.is_err(), call > 0, "{fate:?} {call}: {worked:?}");
+                assert_eq!(world.deliver_well(&job(), &table.ledger()).await, 202);
+                assert_eq!(heal(&world).await, without, "{fate:?} {call}");
+            }
+        }
+    });
+}

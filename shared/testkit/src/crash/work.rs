@@ -1,0 +1,232 @@
+//! Tasks, by what the platform says of their jobs.
+
+use domain::job::{JobError, JobKey, JobStatus, Kind};
+use domain::ports::{
+    ApiError, ApiErrorKind, ExtractJob, Item, ParentPage, Queue, RawJson, TaskSource,
+};
+use domain::testing::{ScriptedSubmit, extract_answer, parent_answer};
+use domain::time::Timestamp;
+
+use super::world::key;
+use super::{End, FAULTS, World};
+use crate::faulty::FaultPlan;
+
+/// Lays down what the platform says.
+type Script<Q> = fn(&World<Q>);
+
+/// A case: the job, whether it was submitted from here, what the platform says, and how the rows
+/// stand in the end.
+struct Case<Q> {
+    kind: Kind,
+    is_ours: bool,
+    script: Script<Q>,
+    ends: &'static [&'static str],
+}
+
+/// One more try, which is paid for once.
+const RESUBMITTED: &[&str] = &["extract a superseded job-1 ", "extract job-1 stored "];
+
+fn created_at() -> Option<Timestamp> {
+    "2026-11-29T23:59:59Z".parse().ok()
+}
+
+fn extract() -> JobKey {
+    key(Kind::Extract, "a")
+}
+
+fn answer(job: &JobKey, status: JobStatus) -> ExtractJob {
+    let mut answer = extract_answer(&job.job_id, status);
+    answer.created_at = created_at();
+    answer
+}
+
+/// The job's answers, one after the other; the last one stays.
+fn answers<Q>(world: &World<Q>, statuses: impl IntoIterator<Item = JobStatus>) {
+    for status in statuses {
+        world.jobs.answer_extract(&extract().job_id, Ok(answer(&extract(), status)));
+    }
+}
+
+/// The job failed retryably; the next try becomes this, and is completed.
+fn fails<Q>(world: &World<Q>, next: Option<ScriptedSubmit>) {
+    let error = Some(JobError::new("TIMEOUT", "", true));
+    let failed = ExtractJob { error, ..answer(&extract(), JobStatus::Failed) };
+    world.jobs.answer_extract(&extract().job_id, Ok(failed));
+    world.jobs.set_list_lag(world.limits.adoption_margin);
+    if let Some(next) = next {
+        world.jobs.answer_submit(next);
+    }
+    for name in ["job-1", "job-2", "job-3"] {
+        let made = key(Kind::Extract, name);
+        world.jobs.answer_extract(&made.job_id, Ok(answer(&made, JobStatus::Completed)));
+    }
+}
+
+fn parent<Q>(world: &World<Q>, status: JobStatus, count: u32) {
+    let batch = key(Kind::Batch, "a");
+    let items = (0..count).map(|index| {
+        let url = format!("https://example.com/{index}");
+        let raw = format!(r#"{{"input_index":{index},"url":"{url}","status":"completed"}}"#);
+        let (key, status, raw) = (index.to_string(), "completed".to_owned(), RawJson(raw.into()));
+        Item { key, url, status, error: None, raw }
+    });
+    let answer = parent_answer(&batch, status, items.collect());
+    world.jobs.answer_parent(&batch, Ok(ParentPage { created_at: created_at(), ..answer }));
+}
+
+/// DQ-02, DQ-06: stored, once.
+pub async fn a_completed_job<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+    let script: Script<Q> = |world| answers(world, [JobStatus::Completed]);
+    survives(
+        make,
+        Case { kind: Kind::Extract, is_ours: false, script, ends: &["extract a stored "] },
+    )
+    .await;
+}
+
+/// DQ-02, DQ-06: stored, once, with its lineage.
+pub async fn a_completed_job_of_ours<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| answers(world, [JobStatus::Completed]);
+    survives(
+        make,
+        Case { kind: Kind::Extract, is_ours: true, script, ends: &["extract a stored "] },
+    )
+    .await;
+}
+
+/// Put off until it is finished.
+pub async fn a_job_that_is_not_finished<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> =
+        |world| answers(world, [JobStatus::Queued, JobStatus::Processing, JobStatus::Completed]);
+    survives(
+        make,
+        Case { kind: Kind::Extract, is_ours: false, script, ends: &["extract a stored "] },
+    )
+    .await;
+}
+
+/// Given up.
+pub async fn a_cancelled_job<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+    let script: Script<Q> = |world| answers(world, [JobStatus::Cancelled]);
+    survives(
+        make,
+        Case { kind: Kind::Extract, is_ours: true, script, ends: &["extract a dead cancelled "] },
+    )
+    .await;
+}
+
+/// Given up, since nobody knows what was asked for.
+pub async fn a_failed_job_of_nobody<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| fails(world, None);
+    survives(
+        make,
+        Case {
+            kind: Kind::Extract,
+            is_ours: false,
+            script,
+            ends: &["extract a dead unlinked_failure "],
+        },
+    )
+    .await;
+}
+
+/// WK-14: paid for once more, and no more.
+pub async fn a_failed_job_that_is_tried_again<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| fails(world, None);
+    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+}
+
+/// WK-14: the job of a lost answer is looked for before anybody pays again.
+pub async fn a_failed_job_whose_next_try_is_not_answered<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| {
+        fails(world, Some(ScriptedSubmit::AcceptedUnanswered(key(Kind::Extract, "job-1").job_id)));
+    };
+    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+}
+
+/// The platform is busy: nothing is paid, and the try is made later.
+pub async fn a_failed_job_whose_next_try_is_refused_for_now<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| {
+        let throttled = ApiError {
+            status: Some(429),
+            retry_after: Some(std::time::Duration::from_mins(1)),
+            ..ApiError::new(ApiErrorKind::Throttled, "too many")
+        };
+        fails(world, Some(ScriptedSubmit::Refused(throttled)));
+    };
+    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+}
+
+/// DQ-06: three parts and what makes them count.
+pub async fn a_batch_of_three_pages<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+) {
+    let script: Script<Q> = |world| parent(world, JobStatus::Completed, 101);
+    survives(make, Case { kind: Kind::Batch, is_ours: false, script, ends: &["batch a stored "] })
+        .await;
+}
+
+/// Given up, with what there was.
+pub async fn a_failed_batch<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+    let script: Script<Q> = |world| parent(world, JobStatus::Failed, 60);
+    survives(
+        make,
+        Case { kind: Kind::Batch, is_ours: true, script, ends: &["batch a dead failed "] },
+    )
+    .await;
+}
+
+async fn survives<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    case: Case<Q>,
+) {
+    let plan = FaultPlan::none();
+    let without = end_with(make, &case, &plan).await;
+    let calls = plan.calls();
+    assert!(!calls.is_empty());
+    without.check(case.ends);
+    assert_eq!(without.paid.len(), case.ends.len() - 1, "{without:?}");
+    for (call, name) in calls.iter().enumerate() {
+        for fault in FAULTS {
+            let plan = FaultPlan::at(call, fault);
+            let with = end_with(make, &case, &plan).await;
+            assert!(plan.is_used_up(), "{fault:?} of {name} ({call})");
+            assert_eq!(with, without, "{fault:?} of {name} ({call})");
+        }
+    }
+}
+
+/// A worker with these faults; then whoever is left.
+async fn end_with<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    case: &Case<Q>,
+    plan: &std::sync::Arc<FaultPlan>,
+) -> End {
+    let world = make().await;
+    let job = key(case.kind, "a");
+    if case.is_ours {
+        world.lay(&world.expected(&job)).await;
+    }
+    world.deliver_well(&job, &*world.own_ledger()).await;
+    (case.script)(&world);
+    world.work(&job, plan).await;
+    let objects = world.objects();
+    world.settle().await;
+    let later = world.objects();
+    for (key, bytes) in objects {
+        assert_eq!(later.get(&key), Some(&bytes), "{key} changed");
+    }
+    world.end().await
+}

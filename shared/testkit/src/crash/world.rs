@@ -1,0 +1,286 @@
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::entry::{Cause, Entry, Link};
+use domain::envelope::EnvelopeFormat;
+use domain::intent::Intent;
+use domain::job::{JobId, JobKey, Kind};
+use domain::keyring::Keyring;
+use domain::limits::Limits;
+use domain::looks::LookRate;
+use domain::pause::Pauses;
+use domain::ports::{Clock, EntryFilter, Expected, Ledger, PortError, Queue, TaskSource, Written};
+use domain::receive::{ReceivePorts, receive};
+use domain::request::{FetchOptions, JobRequest};
+use domain::signature::preset::Preset;
+use domain::signature::secret::Secret;
+use domain::signature::sign::sign;
+use domain::steps::Ports;
+use domain::sweep::sweep;
+use domain::task::Task;
+use domain::testing::{ManualClock, MemoryResults, MemorySecrets, ScriptedJobs, SeededRandom};
+use domain::time::Timestamp;
+use domain::work::work;
+
+use super::end::{End, standing};
+use super::process::{Ended, Killer, Still};
+use crate::faulty::{
+    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, Surroundings,
+};
+
+/// The signing secret of every delivery.
+pub const SECRET: &str = "test-secret-1";
+/// Rounds of [`World::settle`] before something is called endless.
+const ROUNDS_MAX: u32 = 200;
+/// Rows read or swept at once.
+const PAGE: u32 = 100;
+/// Pages read at most.
+const PAGES_MAX: usize = 100;
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A ledger and a queue that are tried, and the rest of the world in memory.
+pub struct World<Q> {
+    /// The time of all.
+    pub clock: Arc<ManualClock>,
+    /// The platform, as a script.
+    pub jobs: Arc<ScriptedJobs>,
+    /// What is stored.
+    pub results: Arc<MemoryResults>,
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) limits: Limits,
+    queue: Arc<Q>,
+    random: SeededRandom,
+    /// Those of whoever heals; each faulty process has its own.
+    pauses: Pauses,
+    looks: LookRate,
+    kept: Vec<Box<dyn Any>>,
+}
+
+impl<Q> World<Q> {
+    /// A world over an empty ledger and an empty queue.
+    pub fn new(clock: Arc<ManualClock>, ledger: Arc<dyn Ledger>, queue: Arc<Q>) -> Self {
+        Self {
+            jobs: Arc::new(ScriptedJobs::new(clock.clone())),
+            results: Arc::new(MemoryResults::new()),
+            limits: Limits { spend_per_day: Some(10), ..Limits::default() },
+            random: SeededRandom::new(7),
+            clock,
+            ledger,
+            queue,
+            pauses: Pauses::default(),
+            looks: LookRate::default(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Keeps something, such as a temporary folder, as long as the world stands.
+    #[must_use]
+    pub fn keeping(mut self, keep: impl Any) -> Self {
+        self.kept.push(Box::new(keep));
+        self
+    }
+
+    /// All rows.
+    pub(super) async fn entries(&self) -> Vec<Entry> {
+        let mut rows = Vec::new();
+        let mut after = None;
+        for _ in 0..PAGES_MAX {
+            let filter = EntryFilter::default();
+            let page = self.ledger.list_entries(&filter, after.as_ref(), PAGE).await.unwrap();
+            rows.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return rows;
+            }
+        }
+        panic!("the pages never end");
+    }
+
+    /// The first intents; no case makes more.
+    pub(super) async fn intents(&self) -> Vec<Intent> {
+        self.ledger.list_intents(None, None, PAGE).await.unwrap().items
+    }
+
+    /// The jobs that submissions made.
+    pub(super) fn made(&self) -> Vec<String> {
+        self.jobs.listed(Kind::Extract).iter().map(ToString::to_string).collect()
+    }
+
+    /// Lays a row down where none is.
+    pub(super) async fn lay(&self, entry: &Entry) {
+        let written = self.ledger.write(entry, Expected::Absent(self.clock.now())).await.unwrap();
+        assert_eq!(written, Written::Done, "{}", entry.key);
+    }
+
+    /// A row for a job that was submitted from here.
+    pub(super) fn expected(&self, key: &JobKey) -> Entry {
+        let request = JobRequest::extract("https://example.com/page", FetchOptions::default());
+        let link = Link {
+            submission: "s-1".to_owned(),
+            lineage: key.job_id.clone(),
+            attempt: 0,
+            base: 0,
+            request: request.ok().filter(|_| key.kind == Kind::Extract),
+            reference: Some("my-ref".to_owned()),
+        };
+        Entry::expected(key.clone(), Some(link), Cause::Submit, self.clock.now(), &self.limits)
+    }
+
+    /// All objects as they lie there.
+    pub(super) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+        let keys = self.results.keys();
+        keys.into_iter().filter_map(|key| Some((key.clone(), self.results.bytes(&key)?))).collect()
+    }
+}
+
+impl<Q: Queue + TaskSource + 'static> World<Q> {
+    /// A receiver gets one delivery, by this ledger and with these faults; its status.
+    pub async fn deliver(
+        &self,
+        job: &JobKey,
+        ledger: &Arc<dyn Ledger>,
+        plan: &Arc<FaultPlan>,
+    ) -> Ended<u16> {
+        let killer = Killer::new(self.clock.clone());
+        let surroundings = Surroundings::new(plan.clone(), killer.clone());
+        let clock = Still(self.clock.clone());
+        let ledger = FaultyLedger::new(ledger.clone(), surroundings.clone());
+        let queue = FaultyQueue::new(self.queue.clone(), surroundings);
+        let ports = self.ports(&ledger, &queue, &clock);
+        killer.run(self.receive(ports.announcing(), job)).await
+    }
+
+    /// A receiver without faults gets one delivery by this ledger itself; its status.
+    pub async fn deliver_well(&self, job: &JobKey, ledger: &dyn Ledger) -> u16 {
+        let clock = Still(self.clock.clone());
+        let ports = self.ports(ledger, &*self.queue, &clock);
+        self.receive(ports.announcing(), job).await
+    }
+
+    async fn receive(&self, announcing: domain::announce::AnnouncePorts<'_>, job: &JobKey) -> u16 {
+        let scheme = Preset::Geonode.scheme().expect("a preset is valid");
+        let secret = || Secret::new(SECRET).expect("a secret that is long enough");
+        let source = Arc::new(MemorySecrets::new(vec![secret()]));
+        let keyring = Keyring::new(source, scheme.clone(), &self.limits);
+        let (kind, id) = (job.kind, &job.job_id);
+        let body = format!(r#"{{"job_id":"{id}","event_type":"{kind}_completed","id":"d-1"}}"#);
+        let signed = sign(&scheme, &secret(), body.as_bytes(), "id", self.clock.now());
+        let headers: Vec<_> = signed
+            .expect("signed")
+            .into_iter()
+            .map(|(name, text)| (name, text.into_bytes()))
+            .collect();
+        let format = EnvelopeFormat::default();
+        let ports = ReceivePorts { announcing, keyring: &keyring, format: &format };
+        receive(ports, &headers, body.as_bytes()).await.status()
+    }
+
+    /// A worker gets one task, with these faults.
+    pub(super) async fn work(&self, job: &JobKey, plan: &Arc<FaultPlan>) {
+        let killer = Killer::new(self.clock.clone());
+        let surroundings = || Surroundings::new(plan.clone(), killer.clone());
+        let clock = Still(self.clock.clone());
+        let ledger = FaultyLedger::new(self.ledger.clone(), surroundings());
+        let queue = FaultyQueue::new(self.queue.clone(), surroundings());
+        let jobs = FaultyJobs::new(self.jobs.clone(), surroundings());
+        let results = FaultyResults::new(self.results.clone(), surroundings());
+        let (pauses, looks) = (Pauses::default(), LookRate::default());
+        let ports = Ports {
+            jobs: &jobs,
+            results: &results,
+            pauses: &pauses,
+            looks: &looks,
+            ..self.ports(&ledger, &queue, &clock)
+        };
+        let task = Task { key: job.clone() };
+        // Whatever came of it: the task comes again, and others look as well.
+        drop(killer.run(work(ports, &task)).await);
+    }
+
+    /// Works, by this ledger itself, a task for a job.
+    ///
+    /// # Errors
+    /// Those of the ports.
+    pub async fn work_well(&self, job: &JobKey, ledger: &dyn Ledger) -> Result<(), PortError> {
+        let clock = Still(self.clock.clone());
+        let ports = self.ports(ledger, &*self.queue, &clock);
+        work(ports, &Task { key: job.clone() }).await.map(drop)
+    }
+
+    /// Runs tasks, sweeps and the clock until every row is terminal and every intent is closed.
+    pub async fn settle(&self) {
+        let clock = Still(self.clock.clone());
+        let ledger = self.ledger.clone();
+        for _ in 0..ROUNDS_MAX {
+            let ports = self.ports(&*ledger, &*self.queue, &clock);
+            let worked = self.work_queue(ports).await;
+            let rows = self.entries().await;
+            let is_open = rows.iter().any(|entry| !entry.state.is_terminal());
+            let intents = self.intents().await;
+            if worked == 0 && !is_open && !intents.iter().any(|intent| intent.state.is_open()) {
+                return;
+            }
+            let rows = rows.iter().filter_map(|entry| entry.not_before.max(entry.due_at));
+            let next = rows.chain(intents.iter().filter_map(|intent| intent.due_at)).min();
+            self.clock.advance(MINUTE);
+            if let Some(next) = next {
+                self.clock.advance_to(next);
+            }
+            sweep(ports, PAGE).await.unwrap();
+        }
+        let rows: Vec<_> = self.entries().await.iter().map(standing).collect();
+        panic!("never quiet: {rows:?}");
+    }
+
+    /// Takes all tasks that are visible, and counts them.
+    pub(super) async fn tasks(&self) -> usize {
+        self.queue.receive(PAGE, MINUTE).await.unwrap().len()
+    }
+
+    /// How the world stands now.
+    pub async fn end(&self) -> End {
+        End::of(self).await
+    }
+
+    async fn work_queue(&self, ports: Ports<'_>) -> usize {
+        let held = self.queue.receive(10, MINUTE).await.unwrap();
+        for held in &held {
+            work(ports, &held.task).await.unwrap();
+            self.queue.acknowledge(held).await.unwrap();
+        }
+        held.len()
+    }
+
+    fn ports<'a>(
+        &'a self,
+        ledger: &'a dyn Ledger,
+        queue: &'a dyn Queue,
+        clock: &'a dyn Clock,
+    ) -> Ports<'a> {
+        Ports {
+            ledger,
+            queue,
+            jobs: &*self.jobs,
+            results: &*self.results,
+            clock,
+            random: &self.random,
+            limits: &self.limits,
+            pauses: &self.pauses,
+            looks: &self.looks,
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) fn own_ledger(&self) -> Arc<dyn Ledger> {
+        self.ledger.clone()
+    }
+}
+
+pub(super) fn key(kind: Kind, id: &str) -> JobKey {
+    JobKey::new(kind, JobId::parse(id).unwrap())
+}
