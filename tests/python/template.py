@@ -78,9 +78,8 @@ class Stack:
         assert not unknown, unknown
         self.parameters = {}
         for name, spec in specs.items():
-            value = parameters.get(name, spec.get("Default"))
-            is_list = spec["Type"] == "CommaDelimitedList"
-            self.parameters[name] = str(value).split(",") if is_list else str(value)
+            assert spec["Type"] in ("String", "Number"), name
+            self.parameters[name] = str(parameters.get(name, spec.get("Default")))
         self.resources = self.section("Resources")
         self.outputs = self.section("Outputs")
 

@@ -95,8 +95,8 @@ def test_the_versions_are_those_that_objdump_shows(compiled):
     shown = subprocess.run(
         ["objdump", "-T", program], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    versions = [word.strip("()") for word in shown.split() if word.strip("()").startswith("GLIBC_2")]
-    newest = max(tuple(map(int, it.removeprefix("GLIBC_").split(".")[:2])) for it in versions)
+    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", shown)
+    newest = max((int(major), int(minor)) for major, minor in versions)
     assert check(program, HERE) == newest
 
 

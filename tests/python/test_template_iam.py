@@ -39,7 +39,7 @@ def declared(role):
 def resources(stack, role):
     """The resources that the page names, as the template knows them."""
     prefix = stack.parameters["ResultsPrefix"]
-    hooks = [it for it in stack.parameters["WebhookSecretArns"] if it]
+    hooks = list(filter(None, stack.parameters["WebhookSecretArns"].split(",")))
     kinds = ("Extract", "Batch", "Crawl")
     return {
         "*": ["*"],
@@ -78,7 +78,10 @@ def allowed(stack, role):
     ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/1/Resource", "*"),
     ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/1/Action", "dynamodb:*"),
     ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/6", GONE),
-    ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/5/Resource", {"Fn::Sub": "${Bucket.Arn}/*"}),
+    (
+        "WorkerRole/Properties/Policies/0/PolicyDocument/Statement/5/Resource",
+        {"Fn::Sub": "${Bucket.Arn}/*"},
+    ),
     ("SchedulerRole/Properties/Policies/0/PolicyDocument/Statement/2", GONE),
     ("SchedulerRole/Properties/Policies/1", GONE),
     ("ReceiverRole/Properties/Policies/2", GONE),
@@ -107,7 +110,10 @@ OPEN = {"*": {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}}
     ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/1/Resource", "*"),
     ("WorkerRole/Properties/Policies/0/PolicyDocument/Statement/1/Action", "dynamodb:*"),
     ("ReceiverRole/Properties/Policies/0/PolicyDocument/Statement/2/Action", "sqs:Send*"),
-    ("ScheduleRole/Properties/Policies/0/PolicyDocument/Statement/0/Resource", {"Fn::Sub": "arn:aws:lambda:eu-central-1:123456789012:function:*"}),
+    (
+        "ScheduleRole/Properties/Policies/0/PolicyDocument/Statement/0/Resource",
+        "arn:aws:lambda:eu-central-1:123456789012:function:*",
+    ),
     ("ReceiverRole/Properties/ManagedPolicyArns", ["arn:aws:iam::aws:policy/AdministratorAccess"]),
 )
 def nothing_is_left_open(stack):
@@ -121,7 +127,10 @@ def nothing_is_left_open(stack):
 
 
 @RULES.rule(
-    ("WorkerRole/Properties/AssumeRolePolicyDocument/Statement/0/Principal/Service", "ec2.amazonaws.com"),
+    (
+        "WorkerRole/Properties/AssumeRolePolicyDocument/Statement/0/Principal/Service",
+        "ec2.amazonaws.com",
+    ),
     ("WorkerRole/Properties/AssumeRolePolicyDocument/Statement/0/Principal", {"AWS": "*"}),
     ("ScheduleRole/Properties/AssumeRolePolicyDocument/Statement/0/Condition", GONE),
     ("Worker/Properties/Role", {"Fn::GetAtt": ["ReceiverRole", "Arn"]}),
@@ -214,7 +223,12 @@ def made(service):
 @pytest.mark.parametrize("service", CLIENTS)
 def test_the_calls_in_the_code_are_the_declared_ones(service):
     calls = {
-        role: {call for it in entries if it["action"].startswith(service + ":") for call in it.get("calls", [])}
+        role: {
+            call
+            for it in entries
+            if it["action"].startswith(service + ":")
+            for call in it.get("calls", [])
+        }
         for role, entries in DECLARED.items()
     }
     code = made(service)
