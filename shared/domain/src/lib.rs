@@ -8,6 +8,7 @@
 pub mod adopt;
 pub mod announce;
 pub mod backoff;
+pub mod claim;
 pub mod content;
 pub mod entry;
 pub mod envelope;
