@@ -172,10 +172,10 @@ class Stack:
 
 
 def variants(document):
-    """The stacks that the rules are checked on: by default, everything switched, each time-out."""
+    """The stacks that the rules are checked on: by default, everything switched, each choice."""
     yield Stack(document)
     yield Stack(document, **EVERYTHING)
-    for parameter in ("WorkerTimeout", "ScheduleMinutes"):
+    for parameter in ("WorkerTimeout", "ScheduleMinutes", "WebhookKinds"):
         for value in document["Parameters"][parameter]["AllowedValues"]:
             yield Stack(document, **{parameter: value})
 

@@ -40,7 +40,7 @@ def resources(stack, role):
     """The resources that the page names, as the template knows them."""
     prefix = stack.parameters["ResultsPrefix"]
     hooks = list(filter(None, stack.parameters["WebhookSecretArns"].split(",")))
-    kinds = ("Extract", "Batch", "Crawl")
+    kinds = stack.parameters["WebhookKinds"].title().split(",")
     return {
         "*": ["*"],
         "ApiKeySecret": [stack.parameters["ApiKeySecretArn"] or "${ApiKeySecret.Id}"],

@@ -183,6 +183,8 @@ def what_cannot_be_made_again_outlives_the_stack(stack):
     ("ApiKeySecret/Properties/SecretString", "change-me"),
     ("ExtractWebhookSecret/Properties/GenerateSecretString", {}),
     ("ApiKeySecret/Condition", GONE),
+    ("BatchWebhookSecret/Condition", "MakesWebhookSecrets"),
+    ("Conditions/MakesCrawlWebhookSecret", {"Condition": "MakesWebhookSecrets"}),
     ("Worker/Properties/Environment/Variables/GLEANER_API_KEY_SECRET_ID", "{{resolve:ssm:key}}"),
     (
         "Receiver/Properties/Environment/Variables/GLEANER_WEBHOOK_SECRET_IDS",
@@ -197,10 +199,17 @@ def no_secret_is_in_the_template(stack):
     for name, secret in secrets.items():
         if not secret["Properties"].keys() <= {"Description", "KmsKeyId"}:
             yield f"{name} has a value that somebody knows"
-    given = [bool(stack.parameters["WebhookSecretArns"])] * 3
-    given.append(bool(stack.parameters["ApiKeySecretArn"]))
-    if len(secrets) != given.count(False):
-        yield f"secrets that nobody reads, or none: {list(secrets)}"
+    wanted = set() if stack.parameters["ApiKeySecretArn"] else {"ApiKeySecret"}
+    if not stack.parameters["WebhookSecretArns"]:
+        kinds = stack.parameters["WebhookKinds"].title().split(",")
+        wanted |= {f"{kind}WebhookSecret" for kind in kinds}
+    if secrets.keys() != wanted:
+        yield f"made {list(secrets)} for {list(wanted)}"
+    # The receiver accepts nothing before each secret that it is told of has a value.
+    variables = stack.properties("Receiver")["Environment"]["Variables"]
+    named = re.findall(r"\$\{(\w+)\.Id\}", variables["GLEANER_WEBHOOK_SECRET_IDS"])
+    if set(named) != wanted - {"ApiKeySecret"}:
+        yield f"the receiver is told of {named}"
 
 
 @pytest.mark.parametrize("rule", RULES.each())
