@@ -32,7 +32,7 @@ const FAULTS: [Fault; 4] = Fault::ALL;
 /// Makes the tests of [`crash`](crate::crash), each in a module of its own below `name`:
 /// `crash_tests! { name: memory, make: world() }`.
 ///
-/// `make` gives a fresh [`World`](crate::crash::World) each time; it may await.
+/// `make` gives a fresh [`World`] each time; it may await.
 #[macro_export]
 macro_rules! crash_tests {
     (name: $name:ident, make: $make:expr $(,)?) => {

@@ -9,6 +9,7 @@
 mod conformance;
 mod costs;
 mod crash;
+mod judge;
 mod server;
 mod table;
 mod trouble;
