@@ -69,6 +69,7 @@ def body(event):
     return text.encode()
 
 
+# FD-06: a working event for each function, with what to expect of it.
 @pytest.mark.parametrize("function", ["receiver", "worker", "scheduler"])
 def test_each_file_is_told_of_with_its_answer(function):
     told = answers(function)

@@ -4,11 +4,13 @@ import platform
 import re
 import shutil
 import subprocess
+import tomllib
 import zipfile
 
 import pytest
 
 from artefacts import MACHINES, Unusable, check, main
+from conftest import REPOSITORY
 
 PROGRAM = "int main(void) { return 0; }\n"
 HERE, ELSEWHERE = "x86_64", "arm64"
@@ -114,3 +116,24 @@ def test_the_command_tells_sizes_and_fails_for_one_bad_file(tmp_path, program, c
     assert f"{path}: 0.0" in capsys.readouterr().out
     assert main(ELSEWHERE, str(path)) == 1
     assert f"not for {ELSEWHERE}" in capsys.readouterr().err
+
+
+def manifest(path):
+    return tomllib.loads((REPOSITORY / path).read_text(encoding="utf-8"))
+
+
+# FD-02, WK-03: cargo-lambda would choose to abort, and a panic would end the process.
+def test_programs_unwind():
+    profiles = manifest("Cargo.toml")["profile"]
+    for name in ("release", "function"):
+        assert profiles[name]["panic"] == "unwind"
+    small = {"inherits": "release", "opt-level": "s", "lto": "fat", "codegen-units": 1}
+    assert small.items() <= profiles["function"].items()
+
+
+# DP-05: a toolchain that changes by itself is one that breaks by itself.
+def test_tools_are_pinned():
+    for path in ("xtask/requirements.txt", "tests/python/requirements.txt"):
+        lines = (REPOSITORY / path).read_text(encoding="utf-8").splitlines()
+        assert all(re.fullmatch(r"#.*|[A-Za-z0-9._-]+==[0-9A-Za-z.]+", line) for line in lines)
+    assert manifest("rust-toolchain.toml")["toolchain"]["channel"].count(".") == 2

@@ -41,6 +41,7 @@ pub(crate) fn package(rest: &[String]) -> Result<()> {
     let folder = target()?.join("package");
     let tools = Tools::install(&folder)?;
     check_template(&tools)?;
+    check_tls()?;
     if wanted.check_only {
         return Ok(());
     }
@@ -130,6 +131,34 @@ fn check_template(tools: &Tools) -> Result<()> {
     run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
+/// One provider of TLS in each function: a second one is half a megabyte for nothing, and the first
+/// to be chosen at run time, or to break with a new toolchain.
+fn check_tls() -> Result<()> {
+    for (name, _) in FUNCTIONS {
+        let tree = output(program("cargo").args([
+            "tree",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--package",
+            name,
+        ]))?;
+        let others = other_tls(&tree);
+        if !others.is_empty() {
+            bail!("`{name}` has another provider of TLS: {}", others.join(", "));
+        }
+    }
+    Ok(())
+}
+
+/// Providers of TLS other than ours among the crates of a tree.
+fn other_tls(tree: &str) -> Vec<&str> {
+    let crates = tree.lines().filter_map(|line| line.split(' ').next());
+    crates.filter(|name| matches!(*name, "ring" | "openssl-sys" | "native-tls")).collect()
+}
+
 /// Builds a zip of each function; returns them.
 fn build(tools: &Tools, folder: &Path, wanted: Wanted) -> Result<Vec<PathBuf>> {
     let mut cargo = tools.program("cargo");
@@ -212,6 +241,16 @@ mod tests {
             Wanted { check_only: true, arm64: true }
         );
         assert!(parse(&words(&["--arm"])).is_err());
+    }
+
+    /// DP-05: one provider of TLS in the tree.
+    #[test]
+    fn a_second_provider_of_tls_is_noticed() {
+        assert!(
+            other_tls("worker v0.0.0 (/w)\naws-lc-rs v1.19.0\nstringmatch v1.0.0\n").is_empty()
+        );
+        assert_eq!(other_tls("worker v0.0.0\nring v0.17.14\n"), ["ring"]);
+        assert_eq!(other_tls("openssl-sys v0.9.110\n"), ["openssl-sys"]);
     }
 
     /// DP-02: the zips are deployed for the architecture that they were built for.
