@@ -125,7 +125,8 @@ pub trait Intents: Send + Sync {
     /// Whether a POST for this kind of job that was intended up to `until` may have made a job
     /// that nobody has linked yet: an open intent, or an entry that is being resubmitted.
     ///
-    /// An adapter may take `until` to the end of its second. A row that does not decode counts.
+    /// An adapter may take `until` to the end of its second, and may lag behind the rows by less
+    /// than a call of the platform's API takes. A row that does not decode counts.
     ///
     /// # Errors
     /// Transient or `Denied`.

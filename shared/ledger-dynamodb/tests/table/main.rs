@@ -10,6 +10,7 @@ mod conformance;
 mod costs;
 mod crash;
 mod judge;
+mod large;
 mod server;
 mod table;
 mod trouble;
