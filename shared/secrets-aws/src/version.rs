@@ -1,0 +1,127 @@
+//! One version of a secret, as Secrets Manager gives it.
+
+use std::error::Error;
+
+use aws_client::classify;
+use aws_sdk_secretsmanager::Client;
+use aws_sdk_secretsmanager::operation::get_secret_value::{
+    GetSecretValueError, GetSecretValueOutput,
+};
+use aws_sdk_secretsmanager::primitives::Blob;
+use domain::ports::{ErrorKind, PortError};
+use domain::signature::secret::{SecretError, Stage};
+use domain::time::Timestamp;
+
+/// The port's name in errors.
+pub(crate) const SECRETS: &str = "secrets";
+
+/// A version whose value was read and not yet understood.
+pub(crate) struct Version {
+    /// Its id.
+    pub(crate) id: Option<String>,
+    /// The secret's name, without the account and region of its ARN.
+    pub(crate) name: Option<String>,
+    /// When it was made.
+    pub(crate) created: Option<Timestamp>,
+    string: Option<String>,
+    binary: Option<Vec<u8>>,
+}
+
+/// Why a secret gives nothing. The value is never in it.
+#[derive(Debug, thiserror::Error)]
+#[error("the secret `{id}` ({}) cannot be read", label(*stage))]
+struct Unread {
+    id: String,
+    stage: Stage,
+    #[source]
+    source: Box<dyn Error + Send + Sync>,
+}
+
+/// Why a value is no text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ValueError {
+    /// `SecretBinary` with bytes that are no text.
+    #[error("the value is binary and not UTF-8 text")]
+    NotText,
+    /// A text that is no secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// The label of Secrets Manager for a stage.
+pub(crate) const fn label(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Current => "AWSCURRENT",
+        Stage::Pending => "AWSPENDING",
+        Stage::Previous => "AWSPREVIOUS",
+    }
+}
+
+/// The error of a secret that cannot be used.
+pub(crate) fn failed(
+    operation: &'static str,
+    (id, stage): (&str, Stage),
+    kind: ErrorKind,
+    source: impl Into<Box<dyn Error + Send + Sync>>,
+) -> PortError {
+    let unread = Unread { id: id.to_owned(), stage, source: source.into() };
+    PortError::new(SECRETS, operation, kind).with_source(unread)
+}
+
+/// A read that gave no version.
+pub(crate) struct ReadError {
+    /// Whether AWS says that there is no such secret or version.
+    pub(crate) is_absent: bool,
+    /// What the port says.
+    pub(crate) error: PortError,
+}
+
+/// Reads the version that carries a stage's label. One call, with the SDK's own repetitions.
+///
+/// # Errors
+/// `Denied` where the secret or the version is not there, may not be read, cannot be decrypted or
+/// is being deleted: what an operator has to mend. Otherwise as [`classify`] says.
+pub(crate) async fn read(
+    client: &Client,
+    operation: &'static str,
+    id: &str,
+    stage: Stage,
+) -> Result<Version, ReadError> {
+    let call = client.get_secret_value().secret_id(id).version_stage(label(stage)).send();
+    let error = match call.await {
+        Ok(output) => return Ok(Version::of(output)),
+        Err(error) => error,
+    };
+    let answered = error.as_service_error();
+    let is_absent = answered.is_some_and(GetSecretValueError::is_resource_not_found_exception);
+    // Marked for deletion: an operator's doing, and no bug.
+    let is_going = answered.is_some_and(GetSecretValueError::is_invalid_request_exception);
+    let (kind, source) = classify(error);
+    let kind = if is_going { ErrorKind::Denied } else { kind };
+    Err(ReadError { is_absent, error: failed(operation, (id, stage), kind, source) })
+}
+
+impl Version {
+    fn of(output: GetSecretValueOutput) -> Self {
+        let created = output.created_date.and_then(|at| {
+            Timestamp::new(at.secs(), i32::try_from(at.subsec_nanos()).unwrap_or_default()).ok()
+        });
+        Self {
+            id: output.version_id,
+            name: output.name,
+            created,
+            string: output.secret_string,
+            binary: output.secret_binary.map(Blob::into_inner),
+        }
+    }
+
+    /// The value as text: of `SecretString`, or of `SecretBinary` if that is UTF-8; empty if there
+    /// is neither.
+    pub(crate) fn text(&self) -> Result<&str, ValueError> {
+        match (&self.string, &self.binary) {
+            (Some(text), _) => Ok(text),
+            (None, Some(bytes)) => std::str::from_utf8(bytes).map_err(|_| ValueError::NotText),
+            (None, None) => Ok(""),
+        }
+    }
+}

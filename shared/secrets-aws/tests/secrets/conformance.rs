@@ -1,0 +1,92 @@
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use aws_client::{Patience, SdkConfig};
+use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
+use domain::signature::secret::{Secret, Stage};
+use domain::testing::ManualClock;
+use secrets_aws::AwsSecrets;
+use secrets_aws::testing::FakeSecretsManager;
+use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject};
+
+/// A receiver that is told of the secrets that there are: the suite keeps now one, now two, and
+/// a secret that is configured and not there is an error.
+struct Told {
+    config: SdkConfig,
+    clock: Arc<dyn Clock>,
+    names: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl SecretSource for Told {
+    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+        let names = self.names.lock().unwrap().clone();
+        AwsSecrets::new(&self.config, &names, Arc::clone(&self.clock)).load().await
+    }
+}
+
+/// A secret's value as `gleaner webhooks` and the console keep it.
+fn stored(secret: &Secret) -> String {
+    let webhook_id = secret.webhook_id();
+    serde_json::json!({ "secret": secret.expose(), "webhook_id": webhook_id }).to_string()
+}
+
+/// Puts each current secret under a name of its own, and what is beside it into the first one's
+/// secret: the previous value before the current one, the pending one after it.
+fn keep(fake: &FakeSecretsManager, secrets: &[Secret]) -> Vec<String> {
+    fake.forget(None);
+    let put = |name: &str, secret: &Secret, stage| {
+        fake.put_staged(name, stored(secret).as_str(), &[stage]).unwrap();
+    };
+    let of = |stage| secrets.iter().filter(move |secret| secret.stage() == stage);
+    for secret in of(Stage::Previous) {
+        put("secret-0", secret, Stage::Current);
+    }
+    let mut names = Vec::new();
+    for (number, secret) in of(Stage::Current).enumerate() {
+        names.push(format!("secret-{number}"));
+        put(&names[number], secret, Stage::Current);
+    }
+    for secret in of(Stage::Pending) {
+        put("secret-0", secret, Stage::Pending);
+    }
+    names
+}
+
+async fn subject() -> SecretsSubject {
+    let clock = Arc::new(ManualClock::default());
+    let fake = Arc::new(FakeSecretsManager::start(clock.clone()).await.unwrap());
+    let config = fake.config(Patience::RECEIVER).unwrap();
+    let source = Arc::new(Told { config, clock, names: Mutex::default() });
+    let caps = SecretsCaps {
+        is_live: true,
+        // A previous or pending version stands beside a current one, never alone.
+        keeps_stages: false,
+        absence: Absence::Error(ErrorKind::Denied),
+    };
+    SecretsSubject::new(caps, move |kept| {
+        fake.forbid("secret-0", false);
+        let names = match kept {
+            Kept::Secrets(secrets) => keep(&fake, secrets),
+            Kept::Unreadable { beside, text } => {
+                let mut names = keep(&fake, std::slice::from_ref(beside));
+                names.push("unreadable".to_owned());
+                fake.hold("unreadable", text);
+                names
+            }
+            Kept::Locked(secret) => {
+                let names = keep(&fake, std::slice::from_ref(secret));
+                fake.forbid("secret-0", true);
+                names
+            }
+            Kept::Nothing => {
+                fake.forget(None);
+                vec!["secret-0".to_owned()]
+            }
+        };
+        *source.names.lock().unwrap() = names;
+        Some(source.clone() as Arc<dyn SecretSource>)
+    })
+}
+
+testkit::secrets_conformance! { name: secrets_manager, make: subject().await }
