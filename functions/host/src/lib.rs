@@ -1,0 +1,95 @@
+//! What the functions share: how they start, and what surrounds an invocation.
+//!
+//! A function reads its settings, its secrets and its credentials while it starts, and opens its
+//! connections, so that the first event pays for none of that. Settings that are missing or wrong
+//! end the process with one line that names them all; trouble of a service does not: it may be over
+//! when the first event comes.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::future::Future;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use aws_client::{Patience, SdkConfig};
+use domain::ports::Clock as _;
+use settings::{Environment, Role};
+use system::SystemClock;
+use telemetry::{Chain, Counter, Emf, Form, Metrics, Sink};
+use tracing::Instrument as _;
+
+/// Why a function does not start. The text names what is missing, and shows no value.
+pub type Refusal = Box<dyn Error + Send + Sync>;
+
+/// One function in its process.
+pub struct Host {
+    metrics: Arc<Metrics>,
+    emf: Emf,
+}
+
+impl Host {
+    /// For a function of this role in this stack.
+    pub fn new(role: Role, stack: &str) -> Self {
+        let metrics = Arc::new(Metrics::for_flushes());
+        metrics.count(Counter::Starts);
+        Self { metrics, emf: Emf::new(role, stack) }
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    /// Runs one invocation: its lines have its id, and what it counted is written at its end.
+    pub async fn invocation<T>(&self, request_id: &str, work: impl Future<Output = T>) -> T {
+        let done = work.instrument(telemetry::invocation(request_id)).await;
+        let now = SystemClock.now();
+        if let Err(error) = self.emf.flush(&self.metrics, now, &mut std::io::stdout()) {
+            tracing::warn!(%error, "metrics could not be written");
+        }
+        done
+    }
+}
+
+/// Runs a function: starts the log, then gives it its variables, on a runtime of one thread, which
+/// is all that one event at a time needs.
+pub fn run<F, R>(role: Role, function: F) -> ExitCode
+where
+    F: FnOnce(Environment) -> R,
+    R: Future<Output = Result<(), Refusal>>,
+{
+    let environment = Environment::of(std::env::vars_os());
+    // It is the first in this process.
+    let _ = telemetry::start(environment.log_level(), Form::Json, Sink::Stdout);
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(role, &error),
+    };
+    match runtime.block_on(function(environment)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => refuse(role, &*refusal),
+    }
+}
+
+fn refuse(role: Role, refusal: &dyn Error) -> ExitCode {
+    tracing::error!(function = role.as_str(), error = %Chain(refusal), "the function cannot start");
+    ExitCode::FAILURE
+}
+
+/// The configuration of AWS, from the variables that Lambda sets.
+///
+/// # Errors
+/// When they are missing or wrong.
+#[expect(clippy::disallowed_methods, reason = "this is where the process reads its environment")]
+pub fn aws(patience: Patience) -> Result<SdkConfig, Refusal> {
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(aws_client::from_environment(&variable, patience)?)
+}
+
+/// Notes trouble of something that was tried while the function starts, and that is tried again
+/// when it is needed.
+pub fn note<T, E: Error>(what: &impl Display, tried: Result<T, E>) {
+    if let Err(error) = tried {
+        tracing::warn!(%what, error = %Chain(&error), "not ready yet, tried again with the first event");
+    }
+}
