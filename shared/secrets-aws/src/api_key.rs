@@ -3,17 +3,14 @@
 use std::fmt;
 
 use aws_client::SdkConfig;
-use aws_sdk_secretsmanager::Client;
 use domain::ports::{ErrorKind, PortError};
 use domain::signature::secret::Stage;
 use serde::Deserialize;
 
-use crate::version::{ValueError, failed, read};
+use crate::version::{Reader, ValueError};
 
 /// Longest text read as a key, in bytes: white space around the longest key.
 const TEXT_BYTES_MAX: usize = 4_096;
-/// The operation's name in errors.
-const LOAD: &str = "load_api_key";
 
 /// An API key that neither logs nor `Debug` show.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,7 +58,7 @@ struct Stored {
 /// sent in a header is for the API's client to say.
 #[derive(Clone)]
 pub struct ApiKeySource {
-    client: Client,
+    reader: Reader,
     id: String,
 }
 
@@ -74,7 +71,7 @@ impl fmt::Debug for ApiKeySource {
 impl ApiKeySource {
     /// The key in the secret of this name or ARN. Nothing is read yet.
     pub fn new(config: &SdkConfig, id: &str) -> Self {
-        Self { client: Client::new(config), id: id.to_owned() }
+        Self { reader: Reader::new(config, "load_api_key"), id: id.to_owned() }
     }
 
     /// The secret's name or ARN, for whoever has to mend it.
@@ -88,13 +85,13 @@ impl ApiKeySource {
     /// `Denied` where the secret is not there, has no value or may not be read; `Corrupt` where
     /// its value is no key; otherwise transient.
     pub async fn load(&self) -> Result<ApiKeyText, PortError> {
-        let version = read(&self.client, LOAD, &self.id, Stage::Current).await;
-        let version = version.map_err(|error| error.error)?;
+        let (id, stage) = (&self.id, Stage::Current);
+        let version = self.reader.read(id, stage).await.map_err(|error| error.error)?;
         version
             .text()
             .map_err(KeyError::from)
             .and_then(parse)
-            .map_err(|error| failed(LOAD, (&self.id, Stage::Current), ErrorKind::Corrupt, error))
+            .map_err(|error| self.reader.failed(id, stage, ErrorKind::Corrupt, error))
     }
 }
 

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_client::SdkConfig;
-use aws_sdk_secretsmanager::Client;
 use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
 use domain::signature::secret::{LABEL_BYTES_MAX, Secret, Stage};
 use domain::time::between;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::version::{ReadError, ValueError, Version, failed, label, read};
+use crate::version::{ReadError, Reader, ValueError, Version, label};
 
 /// How long the previous version is accepted after the current one was made. Deliveries that were
 /// on their way when a secret was changed arrive within seconds, repeated ones within minutes.
@@ -20,8 +19,11 @@ pub const PREVIOUS_GRACE: Duration = Duration::from_mins(15);
 /// Secrets read at a time. Each takes a connection, and a new connection costs a small function
 /// more processor time than the read.
 const SECRETS_AT_A_TIME: usize = 4;
-/// The operation's name in errors.
-const LOAD: &str = "load";
+/// Longest time of one attempt of a call; another one fits into [`CALL`].
+const ATTEMPT: Duration = Duration::from_millis(800);
+/// Longest time of one call. Less than what the keyring gives a load (three fifths of the receiver's
+/// deadline, 1.5 s): its own error could not tell which endpoint does not answer.
+const CALL: Duration = Duration::from_millis(1_300);
 /// Said of a version beside the current one.
 const UNUSABLE: &str = "a version of a signing secret cannot be used and counts as absent";
 
@@ -45,7 +47,7 @@ const UNUSABLE: &str = "a version of a signing secret cannot be used and counts 
 /// being deleted; `Corrupt` where it is no usable text; `Throttled` and `Unavailable` also for the
 /// other versions, since whether they are in force is then unknown.
 pub struct AwsSecrets {
-    client: Client,
+    reader: Reader,
     ids: Vec<String>,
     clock: Arc<dyn Clock>,
 }
@@ -65,16 +67,15 @@ impl AwsSecrets {
                 unique.push(id.clone());
             }
         }
-        Self { client: Client::new(config), ids: unique, clock }
+        Self { reader: Reader::new(&hasty(config), "load"), ids: unique, clock }
     }
 
     /// All versions in force of one secret.
     async fn read(&self, id: &str) -> Result<Vec<Secret>, PortError> {
         let pending = self.read_beside(id, Stage::Pending).await?;
-        let current = read(&self.client, LOAD, id, Stage::Current).await;
-        let current = current.map_err(|error| error.error)?;
+        let current = self.reader.read(id, Stage::Current).await.map_err(|error| error.error)?;
         let secret = understood(&current, id, Stage::Current)
-            .map_err(|error| failed(LOAD, (id, Stage::Current), ErrorKind::Corrupt, error))?;
+            .map_err(|error| self.reader.failed(id, Stage::Current, ErrorKind::Corrupt, error))?;
         let now = self.clock.now();
         let is_grace =
             current.created.is_some_and(|created| between(created, now) < PREVIOUS_GRACE);
@@ -100,7 +101,7 @@ impl AwsSecrets {
 
     /// A version beside the current one; `None` if there is none that can be read.
     async fn read_beside(&self, id: &str, stage: Stage) -> Result<Option<Version>, PortError> {
-        match read(&self.client, LOAD, id, stage).await {
+        match self.reader.read(id, stage).await {
             Ok(version) => Ok(Some(version)),
             Err(ReadError { is_absent: true, .. }) => Ok(None),
             Err(ReadError { error, .. }) if error.is_transient() => Err(error),
@@ -121,6 +122,19 @@ impl SecretSource for AwsSecrets {
         let secrets: Vec<Vec<Secret>> = reads.try_collect().await?;
         Ok(secrets.into_iter().flatten().collect())
     }
+}
+
+/// The same configuration with shorter time-outs, unless they are shorter already. Those of
+/// connections stay, so that other clients share them.
+fn hasty(config: &SdkConfig) -> SdkConfig {
+    let Some(times) = config.timeout_config() else { return config.clone() };
+    let shorter = |time: Option<Duration>, limit| time.map_or(limit, |time| time.min(limit));
+    let times = times
+        .to_builder()
+        .operation_attempt_timeout(shorter(times.operation_attempt_timeout(), ATTEMPT))
+        .operation_timeout(shorter(times.operation_timeout(), CALL))
+        .build();
+    config.clone().into_builder().timeout_config(times).build()
 }
 
 /// The secret that a version holds.

@@ -1,19 +1,20 @@
-//! One version of a secret, as Secrets Manager gives it.
+//! Reading one version of a secret.
 
 use std::error::Error;
 
-use aws_client::classify;
+use aws_client::{SdkConfig, classify};
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::operation::get_secret_value::{
     GetSecretValueError, GetSecretValueOutput,
 };
 use aws_sdk_secretsmanager::primitives::Blob;
+use aws_types::service_config::ServiceConfigKey;
 use domain::ports::{ErrorKind, PortError};
 use domain::signature::secret::{SecretError, Stage};
 use domain::time::Timestamp;
 
 /// The port's name in errors.
-pub(crate) const SECRETS: &str = "secrets";
+const SECRETS: &str = "secrets";
 
 /// A version whose value was read and not yet understood.
 pub(crate) struct Version {
@@ -29,10 +30,11 @@ pub(crate) struct Version {
 
 /// Why a secret gives nothing. The value is never in it.
 #[derive(Debug, thiserror::Error)]
-#[error("the secret `{id}` ({}) cannot be read", label(*stage))]
+#[error("the secret `{id}` ({}) cannot be read at {endpoint}", label(*stage))]
 struct Unread {
     id: String,
     stage: Stage,
+    endpoint: String,
     #[source]
     source: Box<dyn Error + Send + Sync>,
 }
@@ -57,17 +59,6 @@ pub(crate) const fn label(stage: Stage) -> &'static str {
     }
 }
 
-/// The error of a secret that cannot be used.
-pub(crate) fn failed(
-    operation: &'static str,
-    (id, stage): (&str, Stage),
-    kind: ErrorKind,
-    source: impl Into<Box<dyn Error + Send + Sync>>,
-) -> PortError {
-    let unread = Unread { id: id.to_owned(), stage, source: source.into() };
-    PortError::new(SECRETS, operation, kind).with_source(unread)
-}
-
 /// A read that gave no version.
 pub(crate) struct ReadError {
     /// Whether AWS says that there is no such secret or version.
@@ -76,29 +67,72 @@ pub(crate) struct ReadError {
     pub(crate) error: PortError,
 }
 
-/// Reads the version that carries a stage's label. One call, with the SDK's own repetitions.
-///
-/// # Errors
-/// `Denied` where the secret or the version is not there, may not be read, cannot be decrypted or
-/// is being deleted: what an operator has to mend. Otherwise as [`classify`] says.
-pub(crate) async fn read(
-    client: &Client,
+/// Reads versions for one operation of the port.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    client: Client,
+    endpoint: String,
     operation: &'static str,
-    id: &str,
-    stage: Stage,
-) -> Result<Version, ReadError> {
-    let call = client.get_secret_value().secret_id(id).version_stage(label(stage)).send();
-    let error = match call.await {
-        Ok(output) => return Ok(Version::of(output)),
-        Err(error) => error,
-    };
-    let answered = error.as_service_error();
-    let is_absent = answered.is_some_and(GetSecretValueError::is_resource_not_found_exception);
-    // Marked for deletion: an operator's doing, and no bug.
-    let is_going = answered.is_some_and(GetSecretValueError::is_invalid_request_exception);
-    let (kind, source) = classify(error);
-    let kind = if is_going { ErrorKind::Denied } else { kind };
-    Err(ReadError { is_absent, error: failed(operation, (id, stage), kind, source) })
+}
+
+impl Reader {
+    /// A reader with the configuration's time-outs.
+    pub(crate) fn new(config: &SdkConfig, operation: &'static str) -> Self {
+        Self { client: Client::new(config), endpoint: endpoint(config), operation }
+    }
+
+    /// Reads the version that carries a stage's label. One call, with the SDK's own repetitions.
+    ///
+    /// # Errors
+    /// `Denied` where the secret or the version is not there, may not be read, cannot be decrypted
+    /// or is being deleted: what an operator has to mend. Otherwise as [`classify`] says.
+    pub(crate) async fn read(&self, id: &str, stage: Stage) -> Result<Version, ReadError> {
+        let call = self.client.get_secret_value().secret_id(id).version_stage(label(stage));
+        let error = match call.send().await {
+            Ok(output) => return Ok(Version::of(output)),
+            Err(error) => error,
+        };
+        let answered = error.as_service_error();
+        let is_absent = answered.is_some_and(GetSecretValueError::is_resource_not_found_exception);
+        // Marked for deletion: an operator's doing, and no bug.
+        let is_going = answered.is_some_and(GetSecretValueError::is_invalid_request_exception);
+        let (kind, source) = classify(error);
+        let kind = if is_going { ErrorKind::Denied } else { kind };
+        Err(ReadError { is_absent, error: self.failed(id, stage, kind, source) })
+    }
+
+    /// The error of a version that cannot be used.
+    pub(crate) fn failed(
+        &self,
+        id: &str,
+        stage: Stage,
+        kind: ErrorKind,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> PortError {
+        let unread = Unread {
+            id: id.to_owned(),
+            stage,
+            endpoint: self.endpoint.clone(),
+            source: source.into(),
+        };
+        PortError::new(SECRETS, self.operation, kind).with_source(unread)
+    }
+}
+
+/// Where the calls go, for whoever has to mend a network: the configured URL, or the beginning of
+/// AWS's own name.
+fn endpoint(config: &SdkConfig) -> String {
+    let key = ServiceConfigKey::builder()
+        .service_id("Secrets Manager")
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build();
+    let own = config.service_config().zip(key.ok());
+    let own = own.and_then(|(services, key)| services.load_config(key));
+    own.or_else(|| config.endpoint_url().map(str::to_owned)).unwrap_or_else(|| {
+        let region = config.region().map(ToString::to_string);
+        format!("secretsmanager.{}", region.as_deref().unwrap_or("(no region)"))
+    })
 }
 
 impl Version {

@@ -56,7 +56,10 @@ async fn what_is_no_key_is_corrupt_and_not_shown() {
         let error = source.load().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt, "{value:?}");
         let text = format!("{error:?}");
-        assert!(text.contains("the secret `key` (AWSCURRENT) cannot be read: "), "{text}");
+        assert!(
+            text.contains("the secret `key` (AWSCURRENT) cannot be read at http://127.0.0.1:"),
+            "{text}"
+        );
         assert!(!text.contains("hush"), "{text}");
     }
 }

@@ -68,7 +68,10 @@ async fn sm_04_a_current_value_that_is_no_secret_is_corrupt() {
         let error = scene.source.load().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt, "{value:?}");
         let text = format!("{error:?} {}", error.source().unwrap());
-        assert!(text.contains("the secret `shop` (AWSCURRENT) cannot be read: "), "{text}");
+        assert!(
+            text.contains("the secret `shop` (AWSCURRENT) cannot be read at http://127.0.0.1:"),
+            "{text}"
+        );
         assert!(!text.contains("hush"), "{text}");
     }
 }

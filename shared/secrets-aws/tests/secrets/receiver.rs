@@ -179,15 +179,33 @@ async fn sm_03_while_secrets_manager_is_down_nobody_is_refused() {
     }
 }
 
-/// SM-03: a cold receiver tells the operator what failed, and where.
+/// What a cold receiver says of a delivery that it can neither accept nor refuse.
+async fn unavailable(scene: &Scene) -> String {
+    let reception = scene.deliver("test-secret-1").await;
+    assert_eq!(reception.status(), 503);
+    format!("{reception:?}")
+}
+
+/// SM-03: a cold receiver without a way to Secrets Manager answers within its deadline, and says
+/// where nobody answers.
+#[tokio::test]
+async fn sm_03_silence_names_the_endpoint_within_the_deadline() {
+    let scene = scene().await;
+    scene.fake.always(Some(SecretsTrouble::Hang));
+    let began = Instant::now();
+    let text = unavailable(&scene).await;
+    assert!(began.elapsed() < 3 * SECOND, "{:?}", began.elapsed());
+    assert!(text.contains(scene.fake.endpoint()), "{text}");
+    assert!(text.contains("no answer within the time-out"), "{text}");
+    assert_eq!(scene.calls(), 2, "a lost attempt leaves time for another one");
+}
+
+/// SM-03: a cold receiver tells the operator what is not permitted.
 #[tokio::test]
 async fn sm_03_the_error_names_the_secret_and_the_call() {
     let scene = scene().await;
     scene.fake.forbid("shop", true);
-    let Reception::Unavailable(unavailable) = scene.deliver("test-secret-1").await else {
-        panic!("not unavailable");
-    };
-    let text = format!("{unavailable:?}");
+    let text = unavailable(&scene).await;
     assert!(text.contains("the secret `shop` (AWSCURRENT) cannot be read"), "{text}");
     assert!(text.contains("AWS answered 400 with AccessDeniedException"), "{text}");
     assert!(text.contains("secretsmanager:GetSecretValue on resource: shop"), "{text}");
