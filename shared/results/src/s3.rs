@@ -32,7 +32,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum, S3ConditionalPut};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path as Location;
 use object_store::prefix::PrefixStore;
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use object_store::{BackoffConfig, RetryConfig};
+use reqwest::redirect::Policy;
 
 use crate::error::store_error;
 use crate::store::{ObjectResults, Place};
@@ -73,11 +74,18 @@ fn client(settings: &S3Settings, clock: Arc<dyn Clock>) -> object_store::Result<
         retry_timeout: tempo.retrying,
     };
     let is_plain = settings.endpoint.as_deref().is_some_and(|url| url.starts_with("http://"));
-    let options = ClientOptions::new()
-        .with_allow_http(is_plain)
-        .with_connect_timeout(tempo.connect)
-        .with_timeout(tempo.attempt)
-        .with_pool_idle_timeout(IDLE_MAX);
+    let http = reqwest::Client::builder()
+        // A put that is sent elsewhere would arrive there as a reading of something else.
+        .redirect(Policy::none())
+        .https_only(!is_plain)
+        .http1_only()
+        .connect_timeout(tempo.connect)
+        .timeout(tempo.attempt)
+        .pool_idle_timeout(IDLE_MAX)
+        // Bytes are kept and counted as they are.
+        .no_gzip()
+        .build()
+        .map_err(|error| object_store::Error::Generic { store: "S3", source: error.into() })?;
     let builder = AmazonS3Builder::new()
         .with_bucket_name(&settings.bucket)
         .with_region(&settings.region)
@@ -86,8 +94,7 @@ fn client(settings: &S3Settings, clock: Arc<dyn Clock>) -> object_store::Result<
         .with_checksum_algorithm(Checksum::SHA256)
         .with_disable_tagging(true)
         .with_retry(retry)
-        .with_client_options(options)
-        .with_http_connector(failure::JudgingConnector);
+        .with_http_connector(failure::JudgingConnector(http));
     let (url, names_bucket) = settings.url();
     builder.with_endpoint(url).with_virtual_hosted_style_request(names_bucket).build()
 }

@@ -40,6 +40,11 @@ pub enum S3Trouble {
         /// S3's code.
         code: &'static str,
     },
+    /// The answer sends the client to the object under the key `moved`, and nothing is done.
+    Redirect {
+        /// The HTTP status.
+        status: u16,
+    },
     /// The connection is closed, and nothing is done.
     Reset,
     /// All is done, and the connection is closed without an answer.
@@ -202,6 +207,12 @@ impl State {
             S3Trouble::Refuse { status, code } => {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
                 return Fate::Answer(Answer::error(status, code));
+            }
+            S3Trouble::Redirect { status } => {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::FOUND);
+                let mut answer = Answer::error(status, "TemporaryRedirect");
+                answer.headers.push(("location", format!("/{BUCKET}/moved")));
+                return Fate::Answer(answer);
             }
             S3Trouble::Reset => return Fate::Close,
             S3Trouble::Hang => return Fate::Hang,

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt as _, Collected, Limited};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-    HttpResponseBody, HttpService, ReqwestConnector,
+    HttpResponseBody, HttpService,
 };
 
 /// Most bytes that are read of an answer that refuses; S3's have some hundred.
@@ -157,13 +157,13 @@ pub(crate) fn failure_in(error: &object_store::Error) -> Option<Failure> {
     last.filter(|_| is_of_http).map(|error| Failure::Unanswered(shorten(&error.to_string())))
 }
 
-/// Connects as usual, and judges the answers.
+/// Sends by this client, whatever the options say, and judges the answers.
 #[derive(Debug)]
-pub(super) struct JudgingConnector;
+pub(super) struct JudgingConnector(pub(super) reqwest::Client);
 
 impl HttpConnector for JudgingConnector {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Judging(ReqwestConnector::default().connect(options)?)))
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Judging(HttpClient::new(self.0.clone()))))
     }
 }
 

@@ -269,6 +269,26 @@ async fn a_missing_bucket_is_not_an_absent_object() {
     }
 }
 
+/// An answer that sends us elsewhere is not followed: a put would become a reading of something
+/// else, and count as done.
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    for status in [301, 302, 303, 307, 308] {
+        let (s3, results) = start().await;
+        s3.put_bytes("moved", &b"{}"[..]);
+        s3.plan([S3Trouble::Redirect { status }; 3]);
+        for error in [
+            results.put_new(&key(), CONTENT).await.unwrap_err(),
+            results.read(&key()).await.unwrap_err(),
+            results.list("", None, 1).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind, ErrorKind::Denied, "{status} {error:?}");
+        }
+        assert_eq!(s3.seen().len(), 3, "{status}");
+        assert_eq!(s3.keys(), ["moved"]);
+    }
+}
+
 /// OB-01: an error tells the code and the request's id, and nothing of keys, signature or content.
 #[tokio::test]
 async fn errors_show_neither_keys_nor_content() {
