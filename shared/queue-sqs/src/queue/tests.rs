@@ -92,7 +92,7 @@ async fn what_is_held_already_is_returned() {
     assert_eq!(queue.receive(20, HOLD).await.unwrap().len(), 20);
 }
 
-/// WK-07: a message that is no task is neither returned nor deleted; SQS moves it to the
+/// A message that is no task is neither returned nor deleted; SQS moves it to the
 /// dead-letter queue, where somebody sees it.
 #[tokio::test]
 async fn a_message_that_is_no_task_ends_in_the_dead_letter_queue() {

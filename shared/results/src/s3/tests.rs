@@ -250,7 +250,7 @@ async fn without_the_right_to_list_an_absent_object_is_denied() {
     assert_eq!(results.list("", None, 1).await.unwrap_err().kind, ErrorKind::Denied);
 }
 
-/// DP-09: a bucket that is not there, or elsewhere, is somebody's to mend; no object of it counts
+/// A bucket that is not there, or elsewhere, is somebody's to mend; no object of it counts
 /// as absent.
 #[tokio::test]
 async fn a_missing_bucket_is_not_an_absent_object() {
