@@ -7,6 +7,7 @@
 mod call;
 mod server;
 mod store;
+mod versions;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -21,8 +22,9 @@ use tokio::task::JoinHandle;
 
 use crate::version::label;
 use call::{ACCESS_KEY, Answer, REGION, SESSION_TOKEN};
+pub use store::Refusal;
 use store::Store;
-pub use store::{Refusal, Value};
+pub use versions::Value;
 
 /// What goes wrong with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +82,8 @@ struct State {
     store: Store,
     planned: VecDeque<SecretsTrouble>,
     always: Option<SecretsTrouble>,
+    /// Calls until a rotation ends, the secret's name and the version.
+    promotion: Option<(usize, String, String)>,
     seen: Vec<String>,
 }
 
@@ -167,6 +171,12 @@ impl FakeSecretsManager {
         self.shared.lock().store.move_from_anywhere(name, label(stage), version)
     }
 
+    /// Ends a rotation after so many further calls: the version becomes the current one and is no
+    /// longer pending.
+    pub fn promote_after(&self, calls: usize, name: &str, version: &str) {
+        self.shared.lock().promotion = Some((calls, name.to_owned(), version.to_owned()));
+    }
+
     /// Labels a version that has no value yet as pending, as the beginning of a rotation does.
     ///
     /// # Errors
@@ -237,8 +247,23 @@ enum Fate {
 }
 
 impl State {
+    /// Ends the rotation that is to end now.
+    fn promote(&mut self) {
+        let due = self.promotion.take_if(|(calls, ..)| {
+            let is_due = *calls == 0;
+            *calls = calls.saturating_sub(1);
+            is_due
+        });
+        if let Some((_, name, version)) = due {
+            // A secret that was forgotten meanwhile has no rotation that could end.
+            let _ = self.store.move_from_anywhere(&name, label(Stage::Current), &version);
+            self.store.drop_stage(&name, label(Stage::Pending));
+        }
+    }
+
     /// Does what a call asks, or what was planned for it.
     fn handle(&mut self, parts: &http::request::Parts, body: &[u8], now: Timestamp) -> Fate {
+        self.promote();
         let call = call::read(parts, body);
         self.seen.push(match &call {
             Ok(call) => call.to_string(),

@@ -165,6 +165,21 @@ async fn sm_07_the_previous_version_has_its_grace() {
     );
 }
 
+/// SM-07: at whatever moment of a load a rotation ends, both keys are found.
+#[tokio::test]
+async fn sm_07_a_rotation_that_ends_during_a_load_hides_no_key() {
+    for calls in 0..4 {
+        let scene = scene(&["shop"]).await;
+        scene.fake.put("shop", "one").unwrap();
+        scene.clock.advance(Duration::from_hours(24));
+        let id = scene.fake.put_staged("shop", "two", &[Stage::Pending]).unwrap();
+        scene.fake.promote_after(calls, "shop", &id);
+        let mut texts = scene.texts().await;
+        texts.sort();
+        assert_eq!(texts, ["one", "two"], "after {calls} calls");
+    }
+}
+
 /// A typing error that was put right a minute ago does not keep the right value out of force.
 #[tokio::test]
 async fn an_unusable_previous_version_counts_as_absent() {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::store::Value;
+use super::versions::Value;
 
 pub(super) const REGION: &str = "eu-central-1";
 pub(super) const ACCESS_KEY: &str = "AKIDMARKER";

@@ -8,46 +8,9 @@ use domain::time::Timestamp;
 use serde_json::json;
 
 use super::call::{Call, Get, Put, REGION, Restage};
+use super::versions::{CURRENT, Kept, Value, Version, seconds};
 
-const CURRENT: &str = "AWSCURRENT";
 const PENDING: &str = "AWSPENDING";
-const PREVIOUS: &str = "AWSPREVIOUS";
-/// Largest value, in bytes. Source: AWS Secrets Manager, quotas.
-const VALUE_BYTES_MAX: usize = 65_536;
-
-/// A value of either kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// `SecretString`.
-    Text(String),
-    /// `SecretBinary`.
-    Bytes(Vec<u8>),
-    /// An answer with neither.
-    Neither,
-}
-
-impl Value {
-    pub(super) fn is_allowed(&self) -> bool {
-        let length = match self {
-            Self::Text(text) => text.len(),
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Neither => 0,
-        };
-        (1..=VALUE_BYTES_MAX).contains(&length)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<&[u8]> for Value {
-    fn from(bytes: &[u8]) -> Self {
-        Self::Bytes(bytes.to_vec())
-    }
-}
 
 /// A refusal of Secrets Manager.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,19 +38,6 @@ pub(super) struct Store {
     secrets: BTreeMap<String, Kept>,
     forbidden: BTreeSet<String>,
     made: u32,
-}
-
-struct Kept {
-    arn: String,
-    is_deleted: bool,
-    versions: BTreeMap<String, Version>,
-}
-
-struct Version {
-    value: Option<Value>,
-    created: Timestamp,
-    stages: BTreeSet<String>,
-    is_undecryptable: bool,
 }
 
 impl Store {
@@ -273,6 +223,12 @@ impl Store {
         self.move_stage(&moved).map(|_| ())
     }
 
+    pub(super) fn drop_stage(&mut self, name: &str, stage: &str) {
+        if let Some(kept) = self.secrets.get_mut(name) {
+            kept.remove(stage);
+        }
+    }
+
     pub(super) fn begin_rotation(&mut self, name: &str, now: Timestamp) -> Result<String, Refusal> {
         let token = self.token();
         let (_, kept) = self.find("RotateSecret", name)?;
@@ -321,49 +277,4 @@ impl Store {
         self.made += 1;
         format!("00000000-0000-4000-8000-{:012}", self.made)
     }
-}
-
-impl Kept {
-    fn add(&mut self, token: &str, value: Value, stages: &[String], now: Timestamp) {
-        self.versions.insert(token.to_owned(), Version::new(Some(value), now));
-        for stage in stages {
-            self.attach(stage, token);
-        }
-    }
-
-    fn holder(&self, stage: &str) -> Option<String> {
-        let holder = self.versions.iter().find(|(_, version)| version.stages.contains(stage));
-        holder.map(|(id, _)| id.clone())
-    }
-
-    fn remove(&mut self, stage: &str) {
-        for version in self.versions.values_mut() {
-            version.stages.remove(stage);
-        }
-    }
-
-    /// Gives a stage to one version and takes it from the others. Who loses `AWSCURRENT` becomes
-    /// `AWSPREVIOUS`.
-    fn attach(&mut self, stage: &str, to: &str) {
-        let loser = self.holder(stage).filter(|holder| holder != to);
-        self.remove(stage);
-        if let Some(version) = self.versions.get_mut(to) {
-            version.stages.insert(stage.to_owned());
-        }
-        if let Some(loser) = loser.filter(|_| stage == CURRENT) {
-            self.attach(PREVIOUS, &loser);
-        }
-    }
-}
-
-impl Version {
-    fn new(value: Option<Value>, created: Timestamp) -> Self {
-        Self { value, created, stages: BTreeSet::new(), is_undecryptable: false }
-    }
-}
-
-/// Seconds of the Unix epoch, with milliseconds as Secrets Manager gives them.
-fn seconds(at: Timestamp) -> serde_json::Value {
-    let number = format!("{}.{:03}", at.as_second(), at.as_millisecond().rem_euclid(1_000));
-    serde_json::from_str(&number).unwrap_or_default()
 }
