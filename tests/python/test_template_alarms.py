@@ -385,8 +385,18 @@ def test_each_place_says_what_to_look_at_and_what_to_type():
         assert "```sh\n" in section or "Nothing" in section.split("**Type.**")[1]
 
 
+# The lines that the functions write.
+LINES = "".join(
+    source.read_text(encoding="utf-8")
+    for source in sorted((REPOSITORY / "shared/telemetry/src/tell").glob("*.rs"))
+)
+
+
 def test_the_page_takes_outputs_and_metrics_that_there_are():
     taken = set(re.findall(r"\$\(output (\w+)\)", PAGE))
     assert taken and taken <= TEMPLATE["Outputs"].keys()
-    for name in re.findall(r"\bmetric `(\w+)`", PAGE):
+    for phrase in re.findall(r"--filter-pattern '(.+)'", PAGE):
+        for line in re.findall(r'"([^"]+)"', phrase):
+            assert f'"{line}"' in LINES, f"no line says {line}"
+    for name in re.findall(r"\bmetric\s`(\w+)`", PAGE):
         assert name in COUNTED or any(name in names for names in NAMES_OF_AWS.values()), name
