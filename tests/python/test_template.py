@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 from conftest import REPOSITORY
-from template import EVERYTHING, SECRET, changed, functions, load, references, translate, variants
+from template import EVERYTHING, SECRET, Stack, changed, functions, load, references, translate, variants
 
 TEMPLATE = load()
 PARAMETERS = TEMPLATE["Parameters"]
@@ -138,7 +138,7 @@ class TestParameters:
             ("WebhookSecretArns", f"{SECRET}AbCdEf{SECRET}GhIjKl", False),
             ("WebhookSecretArns", f"{SECRET}AbCdEf,", False),
             ("WebhookSecretArns", f",{SECRET}AbCdEf", False),
-            ("WebhookSecretArns", ",".join([SECRET + "AbCdEf"] * 31), False),
+            ("WebhookSecretArns", ",".join([SECRET + "AbCdEf"] * 21), False),
             ("SecretsKmsKeyArn", "alias/gleaner", False),
             ("SpendPerDay", "0", False),
             ("SpendPerDay", "10000", True),
@@ -238,6 +238,18 @@ def test_wrong_settings_are_noticed(path, change, finding):
     else:
         given[name] = value
     assert any(finding in said for said in wrong_variables(broken))
+
+
+# AWS Lambda, quotas: the size of all variables.
+VARIABLES_BYTES_MAX = 4_096
+
+
+def test_variables_fit_however_many_secrets_there_are():
+    many = ",".join(f"{SECRET}{number:06}" for number in range(20))
+    assert allows("WebhookSecretArns", many)
+    stack = Stack(TEMPLATE, **{**EVERYTHING, "WebhookSecretArns": many})
+    for given in variables(stack).values():
+        assert len("".join(f"{name}{value}" for name, value in given.items())) < VARIABLES_BYTES_MAX
 
 
 def test_the_functions_share_one_ledger():
