@@ -1,5 +1,7 @@
 //! The ports that the steps share.
 
+use std::sync::Arc;
+
 use crate::announce::AnnouncePorts;
 use crate::limits::Limits;
 use crate::looks::LookRate;
@@ -38,6 +40,46 @@ impl<'a> Ports<'a> {
             clock: self.clock,
             random: self.random,
             limits: self.limits,
+        }
+    }
+}
+
+/// Everything that the steps need, owned.
+#[derive(Clone)]
+pub struct Pipeline {
+    /// The ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// The way to the workers.
+    pub queue: Arc<dyn Queue>,
+    /// The platform's API.
+    pub jobs: Arc<dyn Jobs>,
+    /// The result store.
+    pub results: Arc<dyn Results>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub random: Arc<dyn Random>,
+    /// The bounds.
+    pub limits: Limits,
+    /// The account's pauses, as last read.
+    pub pauses: Arc<Pauses>,
+    /// How many of the last looks found nothing.
+    pub looks: Arc<LookRate>,
+}
+
+impl Pipeline {
+    /// The steps' view.
+    pub fn ports(&self) -> Ports<'_> {
+        Ports {
+            ledger: &*self.ledger,
+            queue: &*self.queue,
+            jobs: &*self.jobs,
+            results: &*self.results,
+            clock: &*self.clock,
+            random: &*self.random,
+            limits: &self.limits,
+            pauses: &self.pauses,
+            looks: &self.looks,
         }
     }
 }

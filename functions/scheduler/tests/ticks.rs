@@ -1,0 +1,138 @@
+//! The scheduler over ports in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot begin fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::announce::announce;
+use domain::claim;
+use domain::entry::Cause;
+use domain::job::{JobId, JobKey, Kind};
+use domain::limits::Limits;
+use domain::pause::Scope;
+use domain::ports::Clock as _;
+use domain::steps::Pipeline;
+use domain::testing::{
+    ManualClock, MemoryLedger, MemoryQueue, MemoryResults, ScriptedJobs, SeededRandom,
+};
+use domain::time::{Timestamp, after};
+use scheduler::{Ran, Report, Scheduler};
+use telemetry::{Counter, Metrics};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+struct Rig {
+    scheduler: Scheduler,
+    ledger: Arc<MemoryLedger>,
+    queue: Arc<MemoryQueue>,
+    clock: Arc<ManualClock>,
+}
+
+fn rig() -> Rig {
+    let clock = Arc::new(ManualClock::default());
+    let ledger = Arc::new(MemoryLedger::new());
+    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    let pipeline = Pipeline {
+        ledger: ledger.clone(),
+        queue: queue.clone(),
+        jobs: Arc::new(ScriptedJobs::new(clock.clone())),
+        results: Arc::new(MemoryResults::new()),
+        clock: clock.clone(),
+        random: Arc::new(SeededRandom::new(7)),
+        limits: Limits::default(),
+        pauses: Arc::default(),
+        looks: Arc::default(),
+    };
+    let metrics = Arc::new(Metrics::for_flushes());
+    let scheduler = Scheduler { pipeline, metrics, tick_rows: 1_000 };
+    Rig { scheduler, ledger, queue, clock }
+}
+
+impl Rig {
+    fn deadline(&self) -> Timestamp {
+        after(self.clock.now(), 2 * MINUTE)
+    }
+
+    async fn tick(&self) -> Report {
+        self.scheduler.tick(self.deadline()).await.unwrap()
+    }
+
+    /// A job whose task the queue has lost.
+    async fn lost(&self, id: &str) {
+        let key = JobKey::new(Kind::Extract, JobId::parse(id).unwrap());
+        let ports = self.scheduler.pipeline.ports().announcing();
+        announce(ports, &key, Cause::Delivery, None).await.unwrap();
+        self.queue.lose_all();
+    }
+}
+
+#[tokio::test]
+async fn a_lost_task_is_sent_again() {
+    let rig = rig();
+    rig.lost("j1").await;
+    // Its grace has not passed.
+    let report = rig.tick().await;
+    assert_eq!(report, Report { ran: Ran::Whole, overdue_secs: Some(0) });
+    assert_eq!(rig.queue.depth(), 0);
+    rig.clock.advance(5 * MINUTE);
+    assert_eq!(rig.tick().await.ran, Ran::Whole);
+    assert_eq!(rig.queue.depth(), 1);
+    let metrics = &rig.scheduler.metrics;
+    assert_eq!((metrics.read(Counter::TasksSwept), metrics.read(Counter::Ticks)), (1, 2));
+}
+
+/// Two runs at once: the second leaves the first alone, and after it there is another.
+#[tokio::test]
+async fn one_run_at_a_time_is_at_work() {
+    let rig = rig();
+    rig.lost("j1").await;
+    rig.clock.advance(5 * MINUTE);
+    let (now, until) = (rig.clock.now(), rig.deadline());
+    let other =
+        claim::take(&*rig.ledger, "claim/tick", "other", now, until).await.unwrap().unwrap();
+    let report = rig.tick().await;
+    assert_eq!(report, Report { ran: Ran::Elsewhere, overdue_secs: None });
+    assert_eq!(rig.queue.depth(), 0);
+    claim::release(&*rig.ledger, other, now).await.unwrap();
+    assert_eq!(rig.tick().await.ran, Ran::Whole);
+    assert_eq!(rig.tick().await.ran, Ran::Whole);
+    assert_eq!(rig.queue.depth(), 1);
+}
+
+/// A run that was killed holds its claim no longer than Lambda would have let it live.
+#[tokio::test]
+async fn a_killed_run_holds_nobody_up_for_long() {
+    let rig = rig();
+    let (now, until) = (rig.clock.now(), rig.deadline());
+    claim::take(&*rig.ledger, "claim/tick", "killed", now, until).await.unwrap().unwrap();
+    rig.clock.advance_to(until);
+    assert_eq!(rig.tick().await.ran, Ran::Whole);
+}
+
+#[tokio::test]
+async fn a_paused_account_is_left_alone_and_what_waits_is_measured() {
+    let rig = rig();
+    rig.lost("j1").await;
+    rig.clock.advance(10 * MINUTE);
+    let until = after(rig.clock.now(), 10 * MINUTE);
+    let pauses = &rig.scheduler.pipeline.pauses;
+    pauses.extend(&*rig.ledger, Scope::All, until, "throttled").await.unwrap();
+    let report = rig.tick().await;
+    assert_eq!(report.ran, Ran::Paused);
+    // Overdue since the grace of one minute had passed.
+    assert_eq!(report.overdue_secs, Some(9 * 60));
+    assert_eq!(rig.queue.depth(), 0);
+}
+
+/// Without time nothing is begun, and the next run finds everything as it was.
+#[tokio::test]
+async fn a_run_without_time_ends_in_order() {
+    let rig = rig();
+    rig.lost("j1").await;
+    rig.clock.advance(5 * MINUTE);
+    let report = rig.scheduler.tick(after(rig.clock.now(), Duration::from_secs(1))).await.unwrap();
+    assert!(matches!(report.ran, Ran::Whole | Ran::OutOfTime), "{report:?}");
+    assert_eq!(rig.tick().await.ran, Ran::Whole);
+    assert_eq!(rig.queue.depth(), 1);
+}

@@ -1,0 +1,2 @@
+//! The process of the worker.
+fn main() {}
