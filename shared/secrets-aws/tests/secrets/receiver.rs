@@ -261,8 +261,8 @@ async fn sg_06_an_empty_secret_is_503_for_everybody() {
     }
 }
 
-/// SM-01: what the API key's and the secrets' readers may not do is hold a version for ever: a
-/// value that was replaced while nothing mismatched is out of force when the secrets are old.
+/// SM-01: a value that was replaced while every signature matched is out of force, too, when its
+/// grace is over and the secrets have grown old.
 #[tokio::test]
 async fn a_replaced_secret_goes_out_of_force_without_a_mismatch() {
     let scene = scene().await;
