@@ -2,6 +2,7 @@
 //! submission to stored results, and an independent judge at the end.
 
 mod books;
+mod elsewhere;
 mod given_up;
 mod judge;
 mod limits;
@@ -31,6 +32,7 @@ use scraper_api::{ApiKey, Config, NewWebhook, ScraperApi};
 use tokio::net::TcpListener;
 use tokio::sync::watch as signal;
 
+pub use elsewhere::Remains;
 pub use judge::Judgement;
 pub use report::Report;
 

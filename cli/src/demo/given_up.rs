@@ -27,15 +27,24 @@ pub(super) async fn judge(
         let page = pipeline.ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
         for entry in &page.items {
             let State::Dead { reason, .. } = entry.state else { continue };
-            let job = books.get(entry.key.job_id.as_str());
-            if let Some(job) = job.filter(|job| !is_so(reason, job)) {
-                judgement.given_up(job, reason);
-            }
+            judge_row(&books, entry.key.job_id.as_str(), reason, judgement);
         }
         cursor = page.next;
         if cursor.is_none() {
             return Ok(());
         }
+    }
+}
+
+/// Counts one job as lost if the reason for which it was given up is not so.
+pub(super) fn judge_row(
+    books: &BTreeMap<&str, &Job>,
+    job_id: &str,
+    reason: DeadReason,
+    judgement: &mut Judgement,
+) {
+    if let Some(job) = books.get(job_id).filter(|job| !is_so(reason, job)) {
+        judgement.given_up(job, reason);
     }
 }
 
