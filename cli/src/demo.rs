@@ -29,6 +29,7 @@ use domain::time::{Timestamp, after, between};
 use embedded::SqliteStore;
 use results::ObjectResults;
 use scraper_api::{ApiKey, Config, NewWebhook, ScraperApi};
+use telemetry::Metrics;
 use tokio::net::TcpListener;
 use tokio::sync::watch as signal;
 
@@ -40,7 +41,7 @@ use self::platform::{Control, Detail, Simulator};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
-use crate::serve::{Complaints, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+use crate::serve::{Complaints, ReceiverBounds, Server, ServerSettings, Waiting};
 use crate::submitting::{Ended, Manner, WhenBlocked, submit_all};
 use crate::subscribing::subscribe;
 use system::{SystemClock, SystemRandom};
@@ -113,13 +114,13 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
     let watcher = watch::Watcher::start(options.dir.join("results"), Arc::clone(&clock));
     let plan = plan::plan(options);
     let (stop, stopped) = signal::channel(false);
-    let Stage { server, listener, pipeline, tally } = stage;
+    let Stage { server, listener, pipeline, metrics } = stage;
     let until = wait_for(stopped.clone());
     let serving = tokio::spawn(server.serve(listener, until));
     let view = view::View::start(
         options.live,
         &pipeline,
-        &tally,
+        &metrics,
         control,
         plan.len() + plan::foreign_urls(options).len(),
         stopped,
@@ -143,7 +144,7 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
         books: &books,
         counters: &counters,
         submitted: submitted.into_counts(),
-        tallied: tally.read(),
+        counted: metrics.counts(),
         settled,
     };
     let report = Report::new(&pipeline, facts, judgement).await?;
@@ -161,7 +162,7 @@ struct Stage {
     server: Server,
     listener: TcpListener,
     pipeline: Pipeline,
-    tally: Arc<Tally>,
+    metrics: Arc<Metrics>,
 }
 
 impl Stage {
@@ -206,7 +207,7 @@ impl Stage {
             CliError::new(Exit::Bug, "the default signature scheme").because(error)
         })?;
         let keyring = Keyring::new(Arc::new(Fixed(secrets)), scheme, &limits);
-        let tally = Arc::new(Tally::default());
+        let metrics = Arc::new(Metrics::for_scrapes());
         let server = Server {
             pipeline: pipeline.clone(),
             source: Arc::new(store) as Arc<dyn Waiting>,
@@ -220,10 +221,10 @@ impl Stage {
                 tick_budget: 1_000,
                 bounds: ReceiverBounds::default(),
             },
-            tally: Arc::clone(&tally),
+            metrics: Arc::clone(&metrics),
             complaints: Complaints::untold(),
         };
-        Ok(Self { server, listener, pipeline, tally })
+        Ok(Self { server, listener, pipeline, metrics })
     }
 }
 

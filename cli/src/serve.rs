@@ -1,10 +1,10 @@
 //! The embedded server: receiver, worker pool and sweep in one process.
 
 mod account;
-mod chain;
 mod complaints;
+mod connections;
 mod receiver;
-mod tally;
+mod scrapes;
 mod ticker;
 mod workers;
 
@@ -16,16 +16,15 @@ use domain::envelope::EnvelopeFormat;
 use domain::keyring::Keyring;
 use domain::ports::{Clock as _, PortError, TaskSource};
 use domain::task::Task;
+use domain::time::Timestamp;
+use telemetry::{Counter, Metrics};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub(crate) use chain::Chain;
-
 pub use account::{KeyPlace, watch as watch_account};
 pub use complaints::Complaints;
 pub use receiver::ReceiverBounds;
-pub use tally::{Tallied, Tally, total};
 
 use crate::pipeline::Pipeline;
 use system::SystemClock;
@@ -45,8 +44,8 @@ pub struct Server {
     pub format: EnvelopeFormat,
     /// How much it does at once.
     pub settings: ServerSettings,
-    /// What it counted.
-    pub tally: Arc<Tally>,
+    /// What it counts.
+    pub metrics: Arc<Metrics>,
     /// What an operator is told of deliveries that are not accepted.
     pub complaints: Complaints,
 }
@@ -74,6 +73,11 @@ pub trait Waiting: TaskSource {
     /// Returns when a task may be visible, or after `at_most`.
     async fn wait(&self, at_most: Duration);
 
+    /// When the task that waits longest became visible, or will be; `None` while there is none.
+    async fn first_visible_at(&self) -> Result<Option<Timestamp>, PortError> {
+        Ok(None)
+    }
+
     /// Removes rows whose time has passed, and says how many.
     async fn remove_expired(&self) -> Result<u64, PortError>;
 
@@ -97,6 +101,10 @@ impl Waiting for embedded::SqliteStore {
         }
     }
 
+    async fn first_visible_at(&self) -> Result<Option<Timestamp>, PortError> {
+        self.next_visible_at().await
+    }
+
     async fn remove_expired(&self) -> Result<u64, PortError> {
         Self::remove_expired(self).await
     }
@@ -110,6 +118,22 @@ impl Waiting for embedded::SqliteStore {
     }
 }
 
+/// Where a server listens.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// For deliveries; without it nothing is received, and polling finds the jobs.
+    pub receiver: Option<TcpListener>,
+    /// For scrapes of the metrics.
+    pub metrics: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    /// For deliveries alone.
+    fn from(receiver: TcpListener) -> Self {
+        Self { receiver: Some(receiver), metrics: None }
+    }
+}
+
 /// How serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -120,18 +144,22 @@ pub enum Ended {
 }
 
 impl Server {
-    /// Serves until `until` is ready, then lets what is open finish for a while. Without a
-    /// listener nothing is received, and polling finds the jobs.
+    /// Serves until `until` is ready, then lets what is open finish for a while.
     pub async fn serve(
         self,
-        listener: impl Into<Option<TcpListener>>,
+        listeners: impl Into<Listeners>,
         until: impl Future<Output = ()>,
     ) -> Ended {
         let server = Arc::new(self);
+        let listeners = listeners.into();
+        server.metrics.count(Counter::Starts);
         let (stop, stopped) = watch::channel(false);
         let mut parts = JoinSet::new();
-        if let Some(listener) = listener.into() {
+        if let Some(listener) = listeners.receiver {
             parts.spawn(receiver::run(Arc::clone(&server), listener, stopped.clone()));
+        }
+        if let Some(listener) = listeners.metrics {
+            parts.spawn(scrapes::run(Arc::clone(&server), listener, stopped.clone()));
         }
         parts.spawn(workers::run(Arc::clone(&server), stopped.clone()));
         parts.spawn(ticker::run(Arc::clone(&server), stopped));

@@ -2,13 +2,15 @@
 
 mod started;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
 use domain::keyring::{Keyring, NoKeys};
 use domain::signature::verdict::Unconfigured;
 use embedded::{LockError, ServerLock};
-use settings::{Given, Settings};
+use settings::Given;
+use telemetry::Metrics;
 use tokio::net::TcpListener;
 
 use self::started::Started;
@@ -18,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::serve::{
-    Complaints, Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting, watch_account,
+    Complaints, Ended, Listeners, ReceiverBounds, Server, ServerSettings, Waiting, watch_account,
 };
 
 /// What to do without a secret.
@@ -29,9 +31,10 @@ const NO_SECRET: &str = "register webhooks with `gleaner webhooks create --url U
 /// Receive webhooks, and fetch and store the results of finished jobs, until interrupted.
 ///
 /// Receives signed deliveries over plain HTTP (put a proxy with TLS before it), polls for jobs whose
-/// delivery was lost, and stores each result once. GET /healthz answers 200. One server per data
-/// folder; other verbs may run beside it. SIGTERM and Ctrl-C let open work finish for at most 10
-/// seconds; what is left, also after a crash, is taken up by the next start.
+/// delivery was lost, and stores each result once. GET /healthz answers 200. With an address for
+/// metrics set, GET /metrics answers there, as Prometheus reads it. One server per data folder; other
+/// verbs may run beside it. SIGTERM and Ctrl-C let open work finish for at most 10 seconds; what is
+/// left, also after a crash, is taken up by the next start.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:8787].
@@ -52,23 +55,17 @@ impl Serve {
         let settings = flags.load_with(listen.collect())?;
         let backend = Backend::open(&settings)?;
         let _lock = ServerLock::acquire(&settings.ledger_file()).map_err(locked)?;
-        let (server, listener) = assemble(backend, self.without_webhooks).await?;
-        let listening = match &listener {
-            Some(listener) => Some(format!(
-                "http://{}{}",
-                listener.local_addr().map_err(|error| cannot_listen(&settings, error))?,
-                settings.webhook_path
-            )),
-            None => None,
-        };
+        let (server, listeners) = assemble(backend, self.without_webhooks).await?;
+        let listening = url(listeners.receiver.as_ref(), &settings.webhook_path)?;
+        let metrics = url(listeners.metrics.as_ref(), "/metrics")?;
         // Before it is said to be up, so that a signal sent from then on is a clean stop.
         let interrupted = super::Interrupt::listen();
-        output.print(&Started::of(&settings, listening))?;
+        output.print(&Started::of(&settings, listening, metrics))?;
         // The key is asked about beside the work: a platform that is down keeps nobody from
         // receiving.
         let (pipeline, key) = (server.pipeline.clone(), KeySource::of(&settings).place());
         let ended = tokio::select! {
-            ended = server.serve(listener, interrupted.wait()) => ended,
+            ended = server.serve(listeners, interrupted.wait()) => ended,
             never = watch_account(&pipeline, &key) => match never {},
         };
         match ended {
@@ -83,17 +80,22 @@ impl Serve {
 async fn assemble(
     backend: Backend,
     without_webhooks: bool,
-) -> Result<(Server, Option<TcpListener>), CliError> {
+) -> Result<(Server, Listeners), CliError> {
     let Backend { settings, pipeline, store, .. } = backend;
     let secrets = Secrets::of(&settings, Arc::clone(&pipeline.clock));
     let keyring = Keyring::new(Arc::new(secrets), settings.scheme.clone(), &settings.limits);
-    let listener = if without_webhooks {
+    let receiver = if without_webhooks {
         None
     } else {
         keyring.current(&*pipeline.clock).await.map_err(no_keys)?;
-        let bound = TcpListener::bind(settings.listen).await;
-        Some(bound.map_err(|error| cannot_listen(&settings, error))?)
+        let hint = "name another address with --listen; port 0 takes a free one";
+        Some(bind(settings.listen, hint).await?)
     };
+    let metrics = match settings.metrics_listen {
+        Some(address) => Some(bind(address, "set metrics_listen to another address").await?),
+        None => None,
+    };
+    let listeners = Listeners { receiver, metrics };
     let receiver = settings.receiver;
     let server = Server {
         pipeline,
@@ -114,10 +116,25 @@ async fn assemble(
                 body_timeout: receiver.body_timeout,
             },
         },
-        tally: Arc::new(Tally::default()),
+        metrics: Arc::new(Metrics::for_scrapes()),
         complaints: Complaints::about(secret_places(&settings)),
     };
-    Ok((server, listener))
+    Ok((server, listeners))
+}
+
+/// Where a listener is reached, if there is one.
+fn url(listener: Option<&TcpListener>, path: &str) -> Result<Option<String>, CliError> {
+    let Some(listener) = listener else { return Ok(None) };
+    let address = listener
+        .local_addr()
+        .map_err(|error| CliError::new(Exit::System, "cannot listen").because(error))?;
+    Ok(Some(format!("http://{address}{path}")))
+}
+
+async fn bind(address: SocketAddr, hint: &str) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        CliError::new(Exit::System, format!("cannot listen on {address}")).because(error).hint(hint)
+    })
 }
 
 fn locked(error: LockError) -> CliError {
@@ -129,12 +146,6 @@ fn locked(error: LockError) -> CliError {
             CliError::new(Exit::System, "cannot lock the data folder").because(error)
         }
     }
-}
-
-fn cannot_listen(settings: &Settings, error: std::io::Error) -> CliError {
-    CliError::new(Exit::System, format!("cannot listen on {}", settings.listen))
-        .because(error)
-        .hint("name another address with --listen; port 0 takes a free one")
 }
 
 fn no_keys(error: NoKeys) -> CliError {

@@ -11,7 +11,6 @@ use super::judge::Judgement;
 use super::{DemoOptions, open_entries};
 use crate::error::CliError;
 use crate::pipeline::Pipeline;
-use crate::serve::Tallied;
 
 /// How submitting went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,7 +32,7 @@ pub(super) struct Facts<'a> {
     pub(super) books: &'a [Job],
     pub(super) counters: &'a Counters,
     pub(super) submitted: Submitted,
-    pub(super) tallied: Tallied,
+    pub(super) counted: BTreeMap<&'static str, u64>,
     pub(super) settled: bool,
 }
 
@@ -67,7 +66,7 @@ pub struct Report {
     pub calls_per_job: f64,
     /// API calls by endpoint.
     pub calls: BTreeMap<String, u64>,
-    /// What the server counted.
+    /// What the server counted, under the names of docs/logging.md.
     pub server: BTreeMap<String, u64>,
     /// Webhooks as the platform counted them.
     pub webhooks: BTreeMap<String, u64>,
@@ -108,9 +107,9 @@ impl Report {
             calls_per_job: calls_per_job(facts.counters, facts.books),
             calls,
             server: facts
-                .tallied
-                .iter()
-                .map(|(name, count)| ((*name).to_owned(), *count))
+                .counted
+                .into_iter()
+                .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
             webhooks: facts.counters.counters.webhooks.clone(),
             finished_to_stored_p50_secs: percentile(&latencies, 50),

@@ -8,6 +8,7 @@ use domain::entry::StateName;
 use domain::job::{JobId, JobKey, Kind};
 use domain::time::Timestamp;
 use indicatif::{ProgressBar, ProgressStyle};
+use telemetry::{Counter, Metrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -17,7 +18,6 @@ use super::report::{calls_per_job, percentile};
 use super::seconds_between;
 use crate::error::CliError;
 use crate::pipeline::Pipeline;
-use crate::serve::{Tally, total};
 
 /// Pause between two drawings.
 const DRAW_PAUSE: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ impl View {
     pub(super) fn start(
         live: bool,
         pipeline: &Pipeline,
-        tally: &Arc<Tally>,
+        metrics: &Arc<Metrics>,
         control: &Control,
         jobs: usize,
         mut stopped: watch::Receiver<bool>,
@@ -45,7 +45,8 @@ impl View {
             return Self { task: None };
         }
         eprintln_line(&format!("simulator on {}", control.url()));
-        let (pipeline, tally, control) = (pipeline.clone(), Arc::clone(tally), control.clone());
+        let (pipeline, metrics) = (pipeline.clone(), Arc::clone(metrics));
+        let control = control.clone();
         let task = tokio::spawn(async move {
             let bar = ProgressBar::new(u64::try_from(jobs).unwrap_or(u64::MAX));
             if let Ok(style) =
@@ -61,7 +62,7 @@ impl View {
                     pace = read_pace(&pipeline, &control).await.unwrap_or(pace);
                 }
                 drawings = drawings.wrapping_add(1);
-                draw(&bar, &pipeline, &tally, &pace).await;
+                draw(&bar, &pipeline, &metrics, &pace).await;
                 tokio::select! {
                     biased;
                     _ = stopped.changed() => {}
@@ -95,25 +96,24 @@ async fn read_pace(pipeline: &Pipeline, control: &Control) -> Result<String, Cli
     Ok(format!("{calls:.2} API calls a job   finish to stored: {median:.2} s, 99 % {most:.2} s"))
 }
 
-async fn draw(bar: &ProgressBar, pipeline: &Pipeline, tally: &Tally, pace: &str) {
+async fn draw(bar: &ProgressBar, pipeline: &Pipeline, metrics: &Metrics, pace: &str) {
     let Ok(counts) = pipeline.ledger.count_entries().await else { return };
     let of = |state: StateName| counts.get(state.as_str()).copied().unwrap_or_default();
-    let seen = tally.read();
     bar.set_position(of(StateName::Stored) + of(StateName::Dead));
     bar.set_message(format!(
         "expected {}  received {}  resubmitting {}  stored {}  superseded {}  dead {}\n\
-         webhooks: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list\n{pace}",
+         deliveries: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list\n{pace}",
         of(StateName::Expected),
         of(StateName::Received),
         of(StateName::Resubmitting),
         of(StateName::Stored),
         of(StateName::Superseded),
         of(StateName::Dead),
-        total(&seen, "webhooks_accepted"),
-        total(&seen, "webhooks_repeated"),
-        total(&seen, "webhooks_rejected"),
-        total(&seen, "swept_sent"),
-        total(&seen, "bulk_announced"),
+        metrics.read(Counter::DeliveriesAccepted),
+        metrics.read(Counter::DeliveriesRepeated),
+        metrics.read(Counter::DeliveriesRejected),
+        metrics.read(Counter::TasksSwept),
+        metrics.read(Counter::JobsAnnounced),
     ));
 }
 

@@ -1,26 +1,24 @@
 //! The receiver over HTTP: bounded in connections, time and bytes.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::announce::AnnounceOutcome;
-use domain::receive::{ReceivePorts, Reception, Unavailable, diagnose, receive};
+use domain::receive::{ReceivePorts, Reception, Unavailable, receive};
 use domain::signature::Headers;
-use domain::signature::verdict::{Answer, Diagnostics, Reason};
-use http::header::{ALLOW, CONTENT_LENGTH};
+use domain::signature::verdict::{Answer, Reason};
+use domain::time::between;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use telemetry::{Chain, tell};
+use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::Server;
 use super::complaints::Trouble;
-use super::{Chain, STOP_GRACE, Server, stopped};
+use super::connections::{Answered, Bounds, not_allowed, serve, with_status};
 
 /// Bounds of the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,69 +51,19 @@ impl Default for ReceiverBounds {
 const BUDGET_UNIT: usize = 1_024;
 /// Where it says that it runs.
 const HEALTH_PATH: &str = "/healthz";
-/// Pause after `accept` failed, so that a lack of file descriptors is not a busy loop.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 struct Shared {
     server: Arc<Server>,
     budget: Arc<Semaphore>,
 }
 
-pub(super) async fn run(
-    server: Arc<Server>,
-    listener: TcpListener,
-    mut stop: watch::Receiver<bool>,
-) {
+pub(super) async fn run(server: Arc<Server>, listener: TcpListener, stop: watch::Receiver<bool>) {
     let bounds = server.settings.bounds;
     let budget = Arc::new(Semaphore::new(bounds.bodies_bytes / BUDGET_UNIT));
     let shared = Arc::new(Shared { server: Arc::clone(&server), budget });
-    let connections = Arc::new(Semaphore::new(bounds.connections));
-    let graceful = GracefulShutdown::new();
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = stopped(&mut stop) => break,
-            accepted = accept(&server, &listener, &connections) => accepted,
-        };
-        let Some((stream, permit)) = accepted else { continue };
-        let shared = Arc::clone(&shared);
-        let service = service_fn(move |request| answer(Arc::clone(&shared), request));
-        let mut builder = hyper::server::conn::http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(bounds.head_timeout);
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            // A broken connection is the other side's affair; what was received is in the ledger.
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection ended");
-            }
-            drop(permit);
-        });
-    }
-    if tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await.is_err() {
-        tracing::warn!("connections were still open at the end");
-    }
-}
-
-async fn accept(
-    server: &Server,
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, _)) => {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "connection without TCP_NODELAY");
-            }
-            Some((stream, permit))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
-            server.pipeline.clock.sleep(ACCEPT_PAUSE).await;
-            None
-        }
-    }
+    let answer = move |request| answer(Arc::clone(&shared), request);
+    let bounds = Bounds { connections: bounds.connections, head_timeout: bounds.head_timeout };
+    serve(listener, bounds, &*server.pipeline.clock, stop, answer).await;
 }
 
 /// The headers of a request, as verification wants them.
@@ -127,14 +75,11 @@ impl Headers for RequestHeaders<'_> {
     }
 }
 
-/// What is answered: a status, and hardly ever more.
-type Answered = Response<Full<Bytes>>;
-
 /// Answers one request. Two paths need no router, which would cost each delivery its allocations.
-async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answered, Infallible> {
+async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answered {
     let path = request.uri().path();
     let method = request.method();
-    Ok(if path == shared.server.settings.path {
+    if path == shared.server.settings.path {
         match *method {
             Method::POST => with_status(deliver(&shared, request).await),
             _ => not_allowed("POST"),
@@ -146,19 +91,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answe
         }
     } else {
         with_status(StatusCode::NOT_FOUND)
-    })
-}
-
-fn with_status(status: StatusCode) -> Answered {
-    let mut response = Response::default();
-    *response.status_mut() = status;
-    response
-}
-
-fn not_allowed(allowed: &'static str) -> Answered {
-    let mut response = with_status(StatusCode::METHOD_NOT_ALLOWED);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    response
+    }
 }
 
 async fn deliver(shared: &Shared, request: Request<Incoming>) -> StatusCode {
@@ -167,8 +100,7 @@ async fn deliver(shared: &Shared, request: Request<Incoming>) -> StatusCode {
     let body = match read(shared, &head.headers, body).await {
         Ok(body) => body,
         Err(status) => {
-            server.tally.count("webhooks_unread");
-            tracing::info!(status = status.as_u16(), "delivery not read");
+            tell::delivery_unread(&server.metrics, status.as_u16());
             return status;
         }
     };
@@ -179,21 +111,18 @@ async fn deliver(shared: &Shared, request: Request<Incoming>) -> StatusCode {
         format: &server.format,
     };
     let headers = RequestHeaders(&head.headers);
+    let begun = pipeline.clock.now();
     let reception = receive(ports, &headers, &body.bytes).await;
-    // Whoever reaches the receiver can send as much as they like: nothing is gathered for nobody.
-    if let Reception::Rejected { reason, keys } = &reception
-        && tracing::enabled!(tracing::Level::INFO)
-    {
-        note_rejection(&diagnose(keys, *reason, &headers, &body.bytes));
-    }
-    note(server, &reception);
+    let took = between(begun, pipeline.clock.now());
+    tell::delivery(&server.metrics, &reception, &headers, &body.bytes, took);
+    complain(server, &reception);
     StatusCode::from_u16(reception.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// A body, and its share of the budget.
 struct Held {
     bytes: Bytes,
-    _share: tokio::sync::OwnedSemaphorePermit,
+    _share: OwnedSemaphorePermit,
 }
 
 /// Reads the body within the bounds. The share of the budget is the declared length, or the
@@ -225,68 +154,23 @@ async fn read(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Result<He
     Ok(Held { bytes: collected.to_bytes(), _share: share })
 }
 
-fn note(server: &Server, reception: &Reception) {
-    let code = reception.code();
-    let now = server.pipeline.clock.now();
-    match reception {
-        Reception::Accepted { key, outcome, delivery_id, secret } => {
-            server.tally.count(match outcome {
-                AnnounceOutcome::New | AnnounceOutcome::Sent(_) => "webhooks_accepted",
-                AnnounceOutcome::Known(_) => "webhooks_repeated",
-            });
-            tracing::info!(
-                job.id = %key.job_id,
-                job.kind = %key.kind,
-                delivery.id = delivery_id.as_deref().unwrap_or_default(),
-                secret,
-                code,
-                "delivery accepted"
-            );
+/// Notes what an operator has to mend.
+fn complain(server: &Server, reception: &Reception) {
+    let (trouble, last) = match reception {
+        Reception::Rejected { reason, .. } if reason.answer() == Answer::Unauthorized => {
+            let trouble = match reason {
+                Reason::Mismatch => Trouble::Mismatch,
+                _ => Trouble::Unreadable,
+            };
+            (trouble, reception.code().to_owned())
         }
-        Reception::Ignored { event } => {
-            server.tally.count("webhooks_ignored");
-            tracing::info!(event, code, "delivery acknowledged and not owed");
-        }
-        Reception::Rejected { reason, .. } => {
-            server.tally.count("webhooks_rejected");
-            if reason.answer() == Answer::Unauthorized {
-                let trouble = match reason {
-                    Reason::Mismatch => Trouble::Mismatch,
-                    _ => Trouble::Unreadable,
-                };
-                server.complaints.note(trouble, code.to_owned(), now);
+        Reception::Unavailable(cause) => match cause {
+            Unavailable::Secrets(_) | Unavailable::UnusableSecret => {
+                (Trouble::NoSecret, Chain(cause).to_string())
             }
-        }
-        Reception::Unusable { .. } => {
-            server.tally.count("webhooks_unusable");
-            tracing::warn!(code, "genuine delivery is not usable");
-        }
-        Reception::Unavailable(cause) => {
-            server.tally.count("webhooks_unavailable");
-            let error = Chain(cause);
-            match cause {
-                Unavailable::Secrets(_) | Unavailable::UnusableSecret => {
-                    tracing::info!(code, %error, "delivery put off");
-                    server.complaints.note(Trouble::NoSecret, error.to_string(), now);
-                }
-                Unavailable::Port(_) | Unavailable::Deadline => {
-                    tracing::error!(code, %error, "delivery could not be received");
-                }
-            }
-        }
-    }
-}
-
-fn note_rejection(diagnostics: &Diagnostics) {
-    let lengths: Vec<String> = diagnostics.signature_bytes.iter().map(usize::to_string).collect();
-    tracing::info!(
-        code = diagnostics.code,
-        signature_bytes = lengths.join(","),
-        body_bytes = diagnostics.body_bytes,
-        body_hash = diagnostics.body_hash,
-        content_type = diagnostics.content_type.as_deref().unwrap_or_default(),
-        encoded = diagnostics.encoded,
-        secrets = diagnostics.key_labels.join(","),
-        "delivery rejected"
-    );
+            Unavailable::Port(_) | Unavailable::Deadline => return,
+        },
+        _ => return,
+    };
+    server.complaints.note(trouble, last, server.pipeline.clock.now());
 }

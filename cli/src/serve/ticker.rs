@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use domain::pause::Scope;
 use domain::poll::{Asked, bulk_poll};
-use domain::ports::PortError;
-use domain::sweep::{Swept, recover_due, sweep};
+use domain::sweep::{recover_due, sweep};
 use domain::time::between;
+use telemetry::tell;
 use tokio::sync::watch;
 
-use super::{Chain, Server, stopped};
+use super::{Server, stopped};
 
 /// Shortest pause between two ticks.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -19,11 +19,14 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 pub(super) async fn run(server: Arc<Server>, mut stop: watch::Receiver<bool>) {
     let mut first = Part::Recovery;
     loop {
+        let clock = &*server.pipeline.clock;
+        let begun = clock.now();
         first = tick(&server, first).await;
+        tell::tick(&server.metrics, between(begun, clock.now()));
         let wait = pause_left(&server).await.unwrap_or(server.settings.tick);
         let wait = wait.max(PAUSE_MIN).min(server.settings.tick);
-        remove_expired(&server).await;
-        let pause = server.pipeline.clock.sleep(wait);
+        tell::expired_removed(&server.metrics, &server.source.remove_expired().await);
+        let pause = clock.sleep(wait);
         tokio::select! {
             biased;
             () = stopped(&mut stop) => return,
@@ -72,60 +75,15 @@ async fn tick(server: &Server, first: Part) -> Part {
         if pause_left(server).await.is_some() {
             return part;
         }
-        let budget = server.settings.tick_budget;
+        let (metrics, budget) = (&*server.metrics, server.settings.tick_budget);
         let ports = server.pipeline.ports();
         match part {
-            Part::Recovery => note(server, recover_due(ports, budget).await),
-            Part::BulkPolling => poll(server).await,
-            Part::Sweep => note(server, sweep(ports, budget).await),
+            Part::Recovery => tell::swept(metrics, &recover_due(ports, budget).await),
+            Part::BulkPolling => tell::polled(metrics, &bulk_poll(ports, Asked::Due).await),
+            Part::Sweep => tell::swept(metrics, &sweep(ports, budget).await),
         }
     }
     Part::Recovery
-}
-
-async fn poll(server: &Server) {
-    let tally = &server.tally;
-    match bulk_poll(server.pipeline.ports(), Asked::Due).await {
-        Ok(polled) => {
-            tally.add("bulk_pages", u64::from(polled.pages));
-            tally.add("bulk_announced", u64::from(polled.announced));
-            if let Some(error) = polled.trouble {
-                tracing::warn!(%error, "a job list could not be read whole");
-            }
-        }
-        Err(error) => {
-            tally.count("tick_errors");
-            tracing::warn!(error = %Chain(&error), "bulk polling ended early");
-        }
-    }
-}
-
-async fn remove_expired(server: &Server) {
-    match server.source.remove_expired().await {
-        Ok(removed) => server.tally.add("rows_expired", removed),
-        Err(error) => {
-            server.tally.count("tick_errors");
-            tracing::warn!(error = %Chain(&error), "expired rows could not be removed");
-        }
-    }
-}
-
-fn note(server: &Server, swept: Result<Swept, PortError>) {
-    let tally = &server.tally;
-    match swept {
-        Ok(swept) => {
-            tally.add("swept_sent", u64::from(swept.sent));
-            tally.add("swept_dead", u64::from(swept.dead));
-            tally.add("intents_adopted", u64::from(swept.adopted));
-            if swept.unreadable > 0 {
-                tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
-            }
-        }
-        Err(error) => {
-            tally.count("tick_errors");
-            tracing::warn!(error = %Chain(&error), "the sweep ended early");
-        }
-    }
 }
 
 #[cfg(test)]

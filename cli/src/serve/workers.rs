@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use domain::job::Kind;
 use domain::ports::{HeldTask, PortError};
-use domain::work::{PutOff, Skip, Worked, release_run, work};
+use domain::time::between;
+use domain::work::{release_run, work};
 use futures_util::FutureExt as _;
 use scraper_api::one_answer_at_a_time;
+use telemetry::{Chain, Counter, tell};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::{Chain, Server, stopped};
+use super::{Server, stopped};
 
 /// Longest sleep of an idle pool: tasks that another process sent are noticed after it.
 const IDLE_MAX: Duration = Duration::from_millis(500);
@@ -43,7 +45,7 @@ async fn take_up(server: &Server) -> Result<(), PortError> {
     for task in held.iter().filter(|task| task.key.kind != Kind::Extract) {
         release_run(server.pipeline.ports(), &task.key).await?;
     }
-    server.tally.add("tasks_taken_up", server.source.release_held().await?);
+    server.metrics.add(Counter::TasksTakenUp, server.source.release_held().await?);
     Ok(())
 }
 
@@ -86,71 +88,20 @@ async fn take(server: &Arc<Server>, permits: &Arc<Semaphore>, running: &mut Join
 /// hold.
 async fn one(server: &Server, held: &HeldTask) {
     let key = &held.task.key;
+    let begun = server.pipeline.clock.now();
     let working = one_answer_at_a_time(work(server.pipeline.ports(), &held.task));
-    let worked = AssertUnwindSafe(working).catch_unwind().await;
-    let worked = match worked {
-        Ok(Ok(worked)) => worked,
-        Ok(Err(error)) => {
-            server.tally.count("work_errors");
-            let error = Chain(&error);
-            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, %error, "task failed");
-            return;
-        }
-        Err(_) => {
-            server.tally.count("work_panics");
-            tracing::error!(job.id = %key.job_id, job.kind = %key.kind, "task panicked");
-            return;
-        }
+    let Ok(worked) = AssertUnwindSafe(working).catch_unwind().await else {
+        tell::task_panicked(&server.metrics, key);
+        return;
     };
-    note(server, held, &worked);
+    let took = between(begun, server.pipeline.clock.now());
+    tell::task(&server.metrics, key, &worked, took);
+    if worked.is_err() {
+        return;
+    }
     if let Err(error) = server.source.acknowledge(held).await {
         let error = Chain(&error);
-        tracing::warn!(job.id = %key.job_id, %error, "task could not be acknowledged");
-    }
-}
-
-fn note(server: &Server, held: &HeldTask, worked: &Worked) {
-    let key = &held.task.key;
-    let name = match worked {
-        Worked::Stored { key: object } => {
-            tracing::info!(job.id = %key.job_id, job.kind = %key.kind, object, "stored");
-            "work_stored"
-        }
-        Worked::Superseded { by } => {
-            tracing::info!(job.id = %key.job_id, by = %by, "resubmitted");
-            "work_superseded"
-        }
-        Worked::Dead(reason) => {
-            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, %reason, "given up");
-            "work_dead"
-        }
-        Worked::PutOff { wait, because } => {
-            let wait_secs = wait.as_secs_f64();
-            let because = reason(because);
-            tracing::debug!(job.id = %key.job_id, wait_secs, because, "put off");
-            "work_put_off"
-        }
-        Worked::Skipped(Skip::Absent) => {
-            tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, "task for an unknown job");
-            "work_unknown"
-        }
-        Worked::Skipped(_) => "work_skipped",
-    };
-    server.tally.count(name);
-}
-
-/// Why a task was put off, for a log.
-fn reason(because: &PutOff) -> String {
-    match because {
-        PutOff::Unfinished(_) => "the job has not finished".to_owned(),
-        PutOff::Settling => "its items are still settling".to_owned(),
-        PutOff::Trouble(error) => error.to_string(),
-        PutOff::Paused(why) => format!("the API is left alone: {why}"),
-        PutOff::Unlinked => "whose job it is is not known yet".to_owned(),
-        PutOff::Recovering => "whether a retry was accepted is being found out".to_owned(),
-        PutOff::Inconsistent => "its result pages do not agree".to_owned(),
-        PutOff::Spent => "the day's spend is used up".to_owned(),
-        PutOff::OutOfTime => "no time was left for another call".to_owned(),
+        tracing::warn!(job.id = %key.job_id, job.kind = %key.kind, %error, "task could not be acknowledged");
     }
 }
 

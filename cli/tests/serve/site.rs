@@ -20,9 +20,12 @@ use domain::testing::ScriptedJobs;
 use domain::time::Timestamp;
 use embedded::SqliteStore;
 use gleaner::pipeline::Pipeline;
-use gleaner::serve::{Complaints, Ended, ReceiverBounds, Server, ServerSettings, Tally, Waiting};
+use gleaner::serve::{
+    Complaints, Ended, Listeners, ReceiverBounds, Server, ServerSettings, Waiting,
+};
 use results::ObjectResults;
 use system::{SystemClock, SystemRandom};
+use telemetry::Metrics;
 use tempfile::TempDir;
 use testkit::faulty::{Fault, FaultPlan, FaultyLedger, FaultyQueue, Surroundings};
 use tokio::net::TcpListener;
@@ -74,6 +77,8 @@ impl Default for Plan {
 /// A running receiver.
 pub(crate) struct Site {
     pub(crate) addr: SocketAddr,
+    /// Where its metrics are read.
+    pub(crate) metrics_addr: SocketAddr,
     pub(crate) store: SqliteStore,
     /// What fails, and the calls of ledger and queue.
     pub(crate) faults: Arc<FaultPlan>,
@@ -161,16 +166,19 @@ impl Site {
                 tick_budget: 10,
                 bounds: plan.bounds,
             },
-            tally: Arc::new(Tally::default()),
+            metrics: Arc::new(Metrics::for_scrapes()),
             complaints: Complaints::untold(),
         };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
+        let receiver = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let metrics = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = receiver.local_addr().unwrap();
+        let metrics_addr = metrics.local_addr().unwrap();
+        let listeners = Listeners { receiver: Some(receiver), metrics: Some(metrics) };
         let (stop, stopped) = oneshot::channel();
         let until = async move { drop(stopped.await) };
-        let serving = tokio::spawn(server.serve(listener, until));
+        let serving = tokio::spawn(server.serve(listeners, until));
         ticked.notified().await;
-        Self { addr, store, faults, stop, serving, _dir: dir }
+        Self { addr, metrics_addr, store, faults, stop, serving, _dir: dir }
     }
 
     /// The row of an extract job.

@@ -1,8 +1,8 @@
 //! Logs and metrics: what is counted, what is said, and where both go.
 //!
 //! The embedded server and the functions on AWS Lambda call the same functions of [`tell`] at the
-//! end of each step; what differs is where it goes: [`prometheus`] answers a scrape, [`Emf`] writes
-//! a line per invocation. This crate promises that nothing is counted that the catalogue does not
+//! end of each step; what differs is where it goes: [`prometheus::exposition`] answers a scrape,
+//! [`Emf`] writes a line per invocation. This crate promises that nothing is counted that the catalogue does not
 //! name, that no secret, signature, body or header's value is in a line, and that a line about
 //! foreign text is bounded. It knows neither HTTP nor AWS.
 //!
@@ -19,6 +19,7 @@ pub mod catalogue;
 pub mod emf;
 mod logs;
 mod markdown;
+mod measure;
 mod metrics;
 mod panics;
 pub mod prometheus;
@@ -30,6 +31,6 @@ pub use catalogue::{Counter, Family, Gauge, Timing};
 pub use emf::Emf;
 pub use logs::{AlreadyStarted, Form, Sink, invocation, start, start_into};
 pub use markdown::markdown;
+pub use measure::measure;
 pub use metrics::Metrics;
-pub use prometheus::prometheus;
 pub use text::{Chain, Foreign};

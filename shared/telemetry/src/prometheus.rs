@@ -18,7 +18,7 @@ const PREFIX: &str = "gleaner_";
 
 /// All metrics as the answer to a scrape, of a process that began at `started`. What was not
 /// measured yet is left out.
-pub fn prometheus(metrics: &Metrics, started: Timestamp) -> String {
+pub fn exposition(metrics: &Metrics, started: Timestamp) -> String {
     let mut text = String::new();
     // The name that all tools know; it has no prefix.
     let (name, help) = ("process_start_time_seconds", "When the process was started.");

@@ -17,6 +17,8 @@ pub(super) struct Started {
     r#type: &'static str,
     /// Where it listens; `None` if it only polls.
     listening: Option<String>,
+    /// Where metrics are read; `None` if nowhere.
+    metrics: Option<String>,
     /// What is to be registered at the platform, if it is known.
     register: Option<String>,
     /// The webhooks whose secrets are in the secrets file.
@@ -36,12 +38,17 @@ struct Accepted {
 
 impl Started {
     /// What the settings say of a server that listens there.
-    pub(super) fn of(settings: &Settings, listening: Option<String>) -> Self {
+    pub(super) fn of(
+        settings: &Settings,
+        listening: Option<String>,
+        metrics: Option<String>,
+    ) -> Self {
         let webhooks = if listening.is_some() { webhooks(settings) } else { Vec::new() };
         Self {
             version: 1,
             r#type: "server",
             listening,
+            metrics,
             register: settings.public_url.clone(),
             webhooks,
             places: secret_places(settings),
@@ -68,10 +75,17 @@ fn webhooks(settings: &Settings) -> Vec<Accepted> {
 
 impl fmt::Display for Started {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(listening) = &self.listening else {
-            return write!(out, "polling; webhooks are not received");
+        let metrics = |out: &mut fmt::Formatter<'_>| match &self.metrics {
+            Some(metrics) => write!(out, "\nmetrics on {metrics}"),
+            None => Ok(()),
         };
-        writeln!(out, "listening on {listening}")?;
+        let Some(listening) = &self.listening else {
+            out.write_str("polling; webhooks are not received")?;
+            return metrics(out);
+        };
+        write!(out, "listening on {listening}")?;
+        metrics(out)?;
+        out.write_str("\n")?;
         if let [first, others @ ..] = self.webhooks.as_slice() {
             let plural = if others.is_empty() { "" } else { "s" };
             let event =
@@ -105,6 +119,7 @@ mod tests {
             version: 1,
             r#type: "server",
             listening: listening.then(|| "http://127.0.0.1:8787/webhook".to_owned()),
+            metrics: None,
             register: register.map(str::to_owned),
             webhooks: events.iter().map(accepted).collect(),
             places: "GLEANER_WEBHOOK_SECRET".to_owned(),

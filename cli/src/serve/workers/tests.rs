@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 use domain::entry::{Cause, StateName};
 use domain::envelope::EnvelopeFormat;
@@ -18,10 +16,11 @@ use domain::testing::{
     ManualClock, MemoryLedger, MemoryQueue, MemoryResults, ScriptedJobs, SeededRandom,
     extract_answer,
 };
+use telemetry::Metrics;
 
 use super::*;
 use crate::pipeline::Pipeline;
-use crate::serve::{Complaints, ReceiverBounds, ServerSettings, Tally, Waiting};
+use crate::serve::{Complaints, ReceiverBounds, ServerSettings, Waiting};
 
 /// The platform, but for one job: a look at it panics, or its row cannot be read.
 struct Cursed {
@@ -150,7 +149,7 @@ impl Site {
                 tick_budget: 100,
                 bounds: ReceiverBounds::default(),
             },
-            tally: Arc::new(Tally::default()),
+            metrics: Arc::new(Metrics::for_scrapes()),
             complaints: Complaints::untold(),
         };
         Self { server: Arc::new(server), ledger, queue, keys }
@@ -160,7 +159,7 @@ impl Site {
     async fn work(&self, tasks: u64) {
         let (stop, stopped) = watch::channel(false);
         let pool = tokio::spawn(run(Arc::clone(&self.server), stopped));
-        let worked = || self.server.tally.read().values().sum::<u64>();
+        let worked = || self.server.metrics.counts().values().sum::<u64>();
         while worked() < tasks {
             tokio::task::yield_now().await;
         }
@@ -172,8 +171,8 @@ impl Site {
         self.keys.iter().map(|key| self.ledger.entry(key).unwrap().state.name()).collect()
     }
 
-    fn counted(&self) -> BTreeMap<&'static str, u64> {
-        self.server.tally.read()
+    fn counted(&self, counter: Counter) -> u64 {
+        self.server.metrics.read(counter)
     }
 }
 
@@ -185,7 +184,7 @@ async fn a_panic_costs_its_own_task_only() {
     let site = Site::new(true).await;
     site.work(3).await;
     assert_eq!(site.states(), ONE_LEFT);
-    assert_eq!(site.counted().get("work_panics"), Some(&1));
+    assert_eq!(site.counted(Counter::TasksPanicked), 1);
     assert_eq!(site.queue.tasks(), [Task { key: site.keys[1].clone() }]);
 }
 
@@ -195,8 +194,8 @@ async fn an_unexpected_error_leaves_its_own_task_in_the_queue() {
     let site = Site::new(false).await;
     assert!(site.ledger.corrupt(&site.keys[1]));
     site.work(3).await;
-    assert_eq!(site.counted().get("work_errors"), Some(&1));
-    assert_eq!(site.counted().get("work_stored"), Some(&2));
+    assert_eq!(site.counted(Counter::TasksFailed), 1);
+    assert_eq!(site.counted(Counter::JobsStored), 2);
     assert_eq!(site.queue.tasks(), [Task { key: site.keys[1].clone() }]);
 }
 
@@ -207,6 +206,6 @@ async fn a_task_for_an_unknown_job_is_done_with() {
     let key = JobKey::new(Kind::Extract, JobId::parse("stranger").unwrap());
     site.queue.send(&Task { key }, Duration::ZERO).await.unwrap();
     site.work(4).await;
-    assert_eq!(site.counted().get("work_unknown"), Some(&1));
+    assert_eq!(site.counted(Counter::TasksUnknown), 1);
     assert_eq!(site.queue.depth(), 0);
 }

@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use super::*;
 
-fn exposition(metrics: &Metrics) -> String {
+fn text_of(metrics: &Metrics) -> String {
     let started = Timestamp::from_millisecond(1_796_000_000_050).unwrap();
-    prometheus(metrics, started)
+    exposition(metrics, started)
 }
 
 fn is_name(text: &str) -> bool {
@@ -56,7 +56,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
 #[test]
 fn every_metric_is_told_in_the_format() {
     let metrics = Metrics::for_scrapes();
-    let samples = read(&exposition(&metrics));
+    let samples = read(&text_of(&metrics));
     for counter in Counter::ALL {
         let name = format!("gleaner_{}_total", counter.metric().name);
         assert_eq!(samples.get(&name), Some(&0.0), "{name}");
@@ -71,7 +71,7 @@ fn every_metric_is_told_in_the_format() {
     metrics.set_entries(&[("stored".to_owned(), 3), ("dead:gone".to_owned(), 1)].into());
     metrics.time(Timing::Task, Duration::from_millis(20));
     metrics.time(Timing::Task, Duration::from_hours(1));
-    let samples = read(&exposition(&metrics));
+    let samples = read(&text_of(&metrics));
     for (name, value) in [
         ("process_start_time_seconds", 1_796_000_000.05),
         ("gleaner_jobs_stored_total", 3.0),
@@ -111,5 +111,5 @@ fn the_answer_to_a_scrape_is_as_it_was() {
     metrics.count(Counter::Starts);
     metrics.set(Gauge::Paused, 1);
     metrics.set_entries(&BTreeMap::new());
-    insta::assert_snapshot!(exposition(&metrics));
+    insta::assert_snapshot!(text_of(&metrics));
 }
