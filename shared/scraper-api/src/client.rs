@@ -32,7 +32,7 @@ const TROUBLE_CHARS_MAX: usize = 300;
 /// A client of the platform's API for one account.
 pub struct ScraperApi {
     base_url: Url,
-    key: RwLock<ApiKey>,
+    key: RwLock<Option<ApiKey>>,
     pooled: Client,
     /// Opens a connection for each call: for the second try of a GET. Made when first needed,
     /// since reading the root certificates takes its time; `None` if that failed.
@@ -81,10 +81,10 @@ impl ScraperApi {
 
     /// Replaces the key for all later calls.
     pub fn set_key(&self, key: ApiKey) {
-        *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
+        *self.key.write().unwrap_or_else(PoisonError::into_inner) = Some(key);
     }
 
-    fn key(&self) -> ApiKey {
+    fn key(&self) -> Option<ApiKey> {
         self.key.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -93,7 +93,10 @@ impl ScraperApi {
         room::give_back();
         let deadline = Instant::now() + within.min(WITHIN_MAX);
         // One key for the whole call, so that what an answer echoes can be blotted out.
-        let key = self.key();
+        let Some(key) = self.key() else {
+            let error = ApiError::new(ApiErrorKind::Denied, "there is no API key yet");
+            return Err(Failure { error, effect: Effect::None });
+        };
         let mut response = self.exchange(&call, &key, deadline).await?;
         let status = response.status().as_u16();
         if response.status().is_success() || call.expects == Some(status) {

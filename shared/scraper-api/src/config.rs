@@ -73,7 +73,7 @@ impl ApiKey {
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(crate) base_url: Url,
-    pub(crate) key: ApiKey,
+    pub(crate) key: Option<ApiKey>,
     /// Largest answer read, in bytes after decompression.
     pub body_bytes_max: usize,
     /// Longest wait for a connection.
@@ -100,11 +100,12 @@ pub enum BuildError {
 }
 
 impl Config {
-    /// The defaults for a base URL and a key. A path in the URL is kept as a prefix.
+    /// The defaults for a base URL and a key. A path in the URL is kept as a prefix. Without a key
+    /// every call is `Denied` and nothing is sent, until one is set.
     ///
     /// # Errors
     /// [`BuildError::BaseUrl`].
-    pub fn new(base_url: &str, key: ApiKey) -> Result<Self, BuildError> {
+    pub fn new(base_url: &str, key: impl Into<Option<ApiKey>>) -> Result<Self, BuildError> {
         let base_url = Url::parse(base_url.trim()).map_err(|_| BuildError::BaseUrl)?;
         let is_usable = matches!(base_url.scheme(), "http" | "https")
             && base_url.has_host()
@@ -117,7 +118,7 @@ impl Config {
         }
         Ok(Self {
             base_url,
-            key,
+            key: key.into(),
             body_bytes_max: BODY_BYTES_MAX,
             connect_timeout: CONNECT_TIMEOUT,
             pool_idle_timeout: POOL_IDLE_TIMEOUT,

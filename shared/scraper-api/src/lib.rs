@@ -20,6 +20,7 @@ mod lists;
 mod pace;
 mod parent;
 mod redacted;
+mod rekeyed;
 mod room;
 mod status;
 mod submission;
@@ -38,6 +39,7 @@ pub use config::{ApiKey, ApiKeyError, BuildError, Config};
 pub use extract::ExtractedPage;
 pub use pace::{Answered, Pace, PaceSettings, Paced, Turn};
 pub use redacted::Redacted;
+pub use rekeyed::{KeySource, KeyTrouble, Rekeyed};
 pub use room::one_answer_at_a_time;
 pub use webhooks::{
     CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,
