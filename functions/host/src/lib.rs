@@ -5,6 +5,9 @@
 //! end the process with one line that names them all; trouble of a service does not: it may be over
 //! when the first event comes.
 
+#[cfg(feature = "platform")]
+mod platform;
+
 use std::error::Error;
 use std::fmt::Display;
 use std::future::Future;
@@ -13,10 +16,14 @@ use std::sync::Arc;
 
 use aws_client::{Patience, SdkConfig};
 use domain::ports::Clock as _;
+use domain::time::Timestamp;
 use settings::{Environment, Role};
 use system::SystemClock;
 use telemetry::{Chain, Counter, Emf, Form, Metrics, Sink};
 use tracing::Instrument as _;
+
+#[cfg(feature = "platform")]
+pub use platform::Platform;
 
 /// Why a function does not start. The text names what is missing, and shows no value.
 pub type Refusal = Box<dyn Error + Send + Sync>;
@@ -84,6 +91,13 @@ fn refuse(role: Role, refusal: &dyn Error) -> ExitCode {
 pub fn aws(patience: Patience) -> Result<SdkConfig, Refusal> {
     let variable = |name: &str| std::env::var(name).ok();
     Ok(aws_client::from_environment(&variable, patience)?)
+}
+
+/// When Lambda ends an invocation, by its word in milliseconds of the epoch. A value beyond all
+/// time, as local runtimes send, is the farthest there is.
+pub fn deadline(epoch_ms: u64) -> Timestamp {
+    let at = i64::try_from(epoch_ms).ok();
+    at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
 }
 
 /// Notes trouble of something that was tried while the function starts, and that is tried again
