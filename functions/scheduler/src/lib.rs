@@ -71,7 +71,7 @@ impl Scheduler {
             return Ok(Report { ran: Ran::Elsewhere, overdue_secs: None });
         };
         let left = between(began, deadline).saturating_sub(REPORT_TIME);
-        let ran = within(clock, left, self.parts()).await.unwrap_or(Ran::OutOfTime);
+        let ran = within(clock, left, Box::pin(self.parts())).await.unwrap_or(Ran::OutOfTime);
         let overdue_secs = self.measure().await;
         self.give_back(claim).await;
         tell::tick(&self.metrics, between(began, clock.now()));
