@@ -7,7 +7,7 @@
 //!
 //! The command line has [`resolve`]. A function on AWS Lambda has variables alone: it gives
 //! `std::env::vars_os()` to [`Environment::of`], starts its log at [`Environment::log_level`], and
-//! loads the settings of its role. Problems go to the log as one line, and the process ends with 78.
+//! loads the settings of its role. Problems go to the log as one line, and the process fails.
 
 mod environment;
 mod form;
