@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod e2e;
 mod fuzz;
 mod package;
 mod python;
@@ -18,9 +19,11 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   check   format, lints, docs, tidy, and licences where cargo-deny is installed
-  test    all tests: Rust, then the official client and DuckDB in a Python environment
-          --no-python leaves the latter out
+  test    all tests: Rust, then in Python environments the official client, DuckDB, and the functions
+          on an emulator of AWS; --no-python leaves the latter out
   bench   the figures of docs/performance.md, in the release profile; `bench help` names them
+  e2e-aws the template and the functions on an emulator of AWS, from submission to stored results
+          --jobs N, 100 by default; --faults adds a run in which calls of the services fail
   fuzz    searches for inputs that break a parser, with nightly and cargo-fuzz;
           `fuzz [TARGET]... [--seconds N]`, see fuzz/README.md
   package the functions for AWS: zips in a profile of their own, looked at, with a template that
@@ -47,6 +50,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
         "check" => check(),
         "test" => test(rest),
         "bench" => bench::measure(rest),
+        "e2e-aws" => e2e::command(rest),
         "fuzz" => fuzz::search(rest),
         "package" => package::package(rest),
         "tidy" => tidy::run(),
@@ -92,8 +96,9 @@ fn test(rest: &[String]) -> Result<()> {
     cargo(&["test", "--workspace", "--locked", "--doc"])?;
     if with_python {
         python::run_tests()?;
+        e2e::run_tests(e2e::Wanted::ALL)?;
     } else {
-        say("left out: the official client and DuckDB");
+        say("left out: the official client, DuckDB and the emulator of AWS");
     }
     Ok(())
 }

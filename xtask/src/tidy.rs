@@ -19,7 +19,7 @@ const DULL_NAMES: [&str; 9] =
 const SKIPPED: [&str; 3] = ["target", ".git", "gleaner-data"];
 
 /// Which of our crates may know which others; an edge that is not here is a finding.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("domain", &[]),
     ("settings", &["domain"]),
     ("scraper-api", &["domain"]),
@@ -30,6 +30,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("testkit", &["domain", "simulator"]),
     ("gleaner", &["domain", "embedded", "results", "scraper-api", "settings", "simulator"]),
     ("benchmarks", &["domain", "embedded", "gleaner", "simulator", "testkit"]),
+    ("judge", &["gleaner"]),
     ("xtask", &[]),
 ];
 

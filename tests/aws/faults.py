@@ -1,0 +1,92 @@
+"""What goes wrong between the functions and the services, each with a name and a bound."""
+
+import calls
+
+# A rule of these ends an answer after its effect (proxy.py), and lets some calls pass in between.
+LOST = {"response": {"abort_bytes": 0}}
+
+
+def error(code, status):
+    return {"error": {"code": code, "status": status}}
+
+
+def some(fail, others, times):
+    """Lets so many calls fail in a row, then passes others; no more than `times` in all.
+
+    Four in a row are more than the functions try (aws-client's patience): the call itself fails.
+    """
+    return {"sequence": {"fail": fail, "pass": others}, "times": times}
+
+
+TABLE = {"service": "dynamodb"}
+QUEUE = {"service": "sqs", "operation": "SendMessage"}
+BUCKET = {"service": "s3", "operation": "PutObject"}
+WRITE = {**TABLE, "operation": "PutItem"}
+
+OF_THE_TABLE = {
+    "row written, answer lost": {**WRITE, **LOST, **some(1, 5, 12)},
+    "table throttled": {
+        **TABLE,
+        **error("ProvisionedThroughputExceededException", 400),
+        **some(1, 6, 12),
+    },
+    "table answers 500": {**TABLE, **error("InternalServerError", 500), **some(1, 7, 12)},
+    "table down": {**TABLE, **error("InternalServerError", 500), **some(4, 25, 8)},
+}
+FAULTS = {
+    "receiver": {
+        **OF_THE_TABLE,
+        "task sent, answer lost": {**QUEUE, **LOST, **some(1, 4, 10)},
+        "queue throttled": {**QUEUE, **error("RequestThrottled", 400), **some(1, 5, 10)},
+        "queue answers 500": {**QUEUE, **error("InternalFailure", 500), **some(1, 6, 10)},
+        "queue down": {**QUEUE, **error("ServiceUnavailable", 503), **some(4, 15, 8)},
+    },
+    "worker": {
+        **OF_THE_TABLE,
+        "object written, answer lost": {**BUCKET, **LOST, **some(1, 4, 10)},
+        "bucket throttled": {**BUCKET, **error("SlowDown", 503), **some(1, 5, 10)},
+        "bucket answers 500": {**BUCKET, **error("InternalError", 500), **some(1, 6, 10)},
+        "bucket down": {**BUCKET, **error("InternalError", 500), **some(4, 15, 8)},
+    },
+    "scheduler": {
+        "index throttled": {
+            **TABLE,
+            "operation": "Query",
+            **error("ThrottlingException", 400),
+            **some(1, 6, 6),
+        },
+    },
+}
+OUTAGE = {
+    function: {
+        "secrets down": {"service": "secretsmanager", **error("InternalServiceError", 500)}
+    }
+    for function in ("receiver", "worker")
+}
+
+
+class Weather:
+    """The faults in force, and how often each has struck."""
+
+    def __init__(self, world):
+        self.world = world
+        self.struck = {}
+        self.ids = {}
+
+    def change(self, faults):
+        """Puts these faults in force and no others."""
+        self.count()
+        rules, names = [], []
+        for function, of_it in faults.items():
+            key = calls.access_key(*self.world.stack.roles[function])
+            for name, rule in of_it.items():
+                rules.append({**rule, "headers": {"authorization": key}})
+                names.append(f"{function}: {name}")
+        self.ids = dict(zip(self.world.proxy.set_rules(rules), names, strict=True))
+
+    def count(self):
+        """How often each fault has struck so far."""
+        now = self.world.proxy.fired()
+        for rule, name in self.ids.items():
+            self.struck[name] = now[rule]
+        return self.struck

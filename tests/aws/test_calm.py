@@ -1,0 +1,53 @@
+"""The deployed template and the real programs, where nothing goes wrong."""
+
+import json
+
+import pytest
+
+import calls
+from run import Run
+from window import Window
+
+
+class Calm(Run):
+    """A run whose tasks come to the worker in batches, as Lambda makes them."""
+
+    def submit_pages(self, plan):
+        with Window(self.world):
+            super().submit_pages(plan)
+            self.settle()
+
+
+@pytest.fixture(scope="module")
+def run(make_world, jobs, tell):
+    run = Calm(make_world(), jobs)
+    share = calls.Share(run.page_counts, run.page_batches, run.pages)
+    tell(run.sheet("on the emulator", share.lines(), calls.table(run.counts)))
+    return run
+
+
+def test_every_job_is_stored_once(run):
+    assert run.is_balanced(), run.judgement
+    assert run.judgement["stored"] == len(run.jobs)
+    assert set(run.rows.values()) == {"stored"}
+
+
+def test_an_extract_job_costs_what_the_docs_say(run):
+    share = calls.Share(run.page_counts, run.page_batches, run.pages)
+    assert share.table_writes <= calls.TABLE_WRITES_MAX
+    assert share.table_reads <= calls.TABLE_READS_MAX
+    assert share.queue_requests <= calls.QUEUE_REQUESTS_MAX
+    assert share.object_puts <= calls.OBJECT_PUTS_MAX
+
+
+def test_no_queue_holds_anything_at_the_end(run):
+    assert run.world.depth("QueueUrl") == 0
+    assert run.world.depth("DeadLetterQueueUrl") == 0
+
+
+def test_nothing_is_logged_that_somebody_must_look_at(run):
+    for function in ("receiver", "worker", "scheduler"):
+        lines = [line for line in run.world.logs(function) if line.startswith("{")]
+        assert lines, function
+        levels = {json.loads(line).get("level") for line in lines}
+        assert not levels & {"ERROR", "WARN"}, (function, lines[:5])

@@ -1,0 +1,71 @@
+"""The same with services that fail: answers lost after the effect, throttling, errors, an outage."""
+
+import pytest
+
+from faults import FAULTS, OUTAGE, Weather
+from run import Run
+from waiting import wait_until
+
+# Seconds. The functions start anew in one or two.
+NOTICED_WITHIN = 30
+# The shortest interval of the template, and as much again.
+SCHEDULED_WITHIN = 120
+
+
+class Rough(Run):
+    """A run that begins without secrets and goes on in bad weather."""
+
+    def __init__(self, world, jobs):
+        self.weather = Weather(world)
+        self.ticks = 0
+        super().__init__(world, jobs)
+        self.weather.count()
+
+    def submit_pages(self, plan):
+        self.weather.change(OUTAGE)
+        for function in OUTAGE:
+            self.world.restart(function)
+        # The worker begins without its key; nobody has sent it a task yet.
+        self.world.invoke("worker", {"Records": []})
+        super().submit_pages(plan)
+        wait_until("a delivery that is put off", self.is_noticed, NOTICED_WITHIN)
+        self.weather.change(FAULTS)
+
+    def is_noticed(self):
+        attempts = self.world.simulator.deliveries(self.world.webhooks["extract"])
+        return any(row["http_status"] == 503 for row in attempts)
+
+    def meanwhile(self):
+        self.ticks += 1
+        self.world.tick()
+
+
+@pytest.fixture(scope="module")
+def run(make_world, jobs, tell):
+    run = Rough(make_world(), jobs)
+    struck = [(name, str(count), "") for name, count in run.weather.struck.items()]
+    tell(run.sheet("with failing services", struck))
+    return run
+
+
+def test_nothing_is_lost_stored_twice_or_paid_twice(run):
+    assert run.is_balanced(), run.judgement
+    assert run.judgement["stored"] == len(run.jobs)
+    assert set(run.rows.values()) == {"stored"}
+
+
+def test_each_fault_has_struck(run):
+    idle = {name for name, count in run.weather.struck.items() if not count}
+    assert not idle
+
+
+def test_no_task_is_a_dead_letter(run):
+    assert run.world.depth("DeadLetterQueueUrl") == 0
+
+
+def test_the_schedule_runs_the_scheduler_by_itself(run):
+    wait_until(
+        "a run by the schedule",
+        lambda: run.world.invocations("scheduler") > run.ticks + 1,
+        SCHEDULED_WITHIN,
+    )

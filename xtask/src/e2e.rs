@@ -1,0 +1,95 @@
+//! The bundle on an emulator of AWS: the template as it stands, the programs as they are built.
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command::{cargo, has, program, run, say};
+use crate::python::{environment, target};
+
+/// What the tests need.
+const REQUIREMENTS: &str = "tests/aws/requirements.txt";
+/// What is built and run.
+const PROGRAMS: [&str; 5] = ["gleaner", "judge", "receiver", "scheduler", "worker"];
+/// Jobs of each run.
+const JOBS: u32 = 100;
+/// Fewer would leave out one of the three kinds.
+const JOBS_MIN: u32 = 20;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Jobs of each run.
+    jobs: u32,
+    /// Whether there is a run in which calls fail as well.
+    faults: bool,
+}
+
+impl Wanted {
+    /// What the test command runs.
+    pub(crate) const ALL: Self = Self { jobs: JOBS, faults: true };
+}
+
+/// Runs the end-to-end tests as the command line asks.
+pub(crate) fn command(rest: &[String]) -> Result<()> {
+    run_tests(parse(rest)?)
+}
+
+/// Builds the programs and runs the end-to-end tests.
+pub(crate) fn run_tests(wanted: Wanted) -> Result<()> {
+    if !has("python3") {
+        bail!("python3 is needed for the emulator of AWS");
+    }
+    let mut build = vec!["build", "--locked"];
+    for name in PROGRAMS {
+        build.extend(["--package", name]);
+    }
+    cargo(&build)?;
+    let python = environment("e2e-python", REQUIREMENTS)?;
+    say("the template and the programs on an emulator of AWS");
+    let mut tests = program(&python);
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    tests.args(["tests/aws/test_calm.py", "tests/aws/test_secrets.py"]);
+    if wanted.faults {
+        tests.arg("tests/aws/test_faults.py");
+    }
+    tests.arg("--jobs").arg(wanted.jobs.to_string());
+    tests.arg("--programs").arg(target()?.join("debug"));
+    run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+fn parse(rest: &[String]) -> Result<Wanted> {
+    let mut wanted = Wanted { jobs: JOBS, faults: false };
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--faults" => wanted.faults = true,
+            "--jobs" => {
+                let number = words.next().context("`--jobs` wants a number")?;
+                wanted.jobs = number.parse().with_context(|| format!("`--jobs {number}`"))?;
+            }
+            _ => bail!("`e2e-aws` knows `--jobs N` and `--faults` only"),
+        }
+    }
+    if wanted.jobs < JOBS_MIN {
+        bail!("`--jobs` wants {JOBS_MIN} at least, for each of the three kinds");
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Wanted> {
+        parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_wanted_is_read() {
+        assert_eq!(parsed(&[]).unwrap(), Wanted { jobs: 100, faults: false });
+        let wanted = parsed(&["--faults", "--jobs", "500"]).unwrap();
+        assert_eq!(wanted, Wanted { jobs: 500, faults: true });
+        for wrong in [&["--jobs"][..], &["--jobs", "many"], &["--jobs", "3"], &["--fast"]] {
+            assert!(parsed(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
