@@ -47,16 +47,26 @@ pub struct Pauses {
 
 #[derive(Debug, Default)]
 struct Cached {
-    read_at: Option<Timestamp>,
-    pauses: InForce,
+    all: Known,
+    paying: Known,
     /// Counts this process's own writes: what was read before one is not kept after it.
     writes: u64,
 }
 
+/// What is known of one scope.
 #[derive(Debug, Default, Clone)]
-struct InForce {
-    all: Option<Pause>,
-    paying: Option<Pause>,
+struct Known {
+    read_at: Option<Timestamp>,
+    pause: Option<Pause>,
+}
+
+impl Cached {
+    fn known(&mut self, scope: Scope) -> &mut Known {
+        match scope {
+            Scope::All => &mut self.all,
+            Scope::Paying => &mut self.paying,
+        }
+    }
 }
 
 impl Pauses {
@@ -70,22 +80,37 @@ impl Pauses {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Option<Pause>, PortError> {
-        let (known, writes) = {
-            let cached = self.cached();
-            let fresh = cached.read_at.is_some_and(|at| at <= now && between(at, now) < CACHED_FOR);
-            (fresh.then(|| cached.pauses.clone()), cached.writes)
-        };
-        let pauses = match known {
-            Some(pauses) => pauses,
-            None => self.read(control, now, writes).await?,
-        };
+        let all = self.of(control, Scope::All, now).await?;
         let longest = match scope {
-            Scope::All => pauses.all,
+            Scope::All => all,
             Scope::Paying => {
-                [pauses.all, pauses.paying].into_iter().flatten().max_by_key(|p| p.until)
+                let paying = self.of(control, Scope::Paying, now).await?;
+                [all, paying].into_iter().flatten().max_by_key(|pause| pause.until)
             }
         };
         Ok(longest.filter(|pause| pause.until > now))
+    }
+
+    /// The pause of one scope, as it was read within the last second.
+    async fn of(
+        &self,
+        control: &dyn Control,
+        scope: Scope,
+        now: Timestamp,
+    ) -> Result<Option<Pause>, PortError> {
+        let (known, writes) = {
+            let mut cached = self.cached();
+            (cached.known(scope).clone(), cached.writes)
+        };
+        if known.read_at.is_some_and(|at| at <= now && between(at, now) < CACHED_FOR) {
+            return Ok(known.pause);
+        }
+        let pause = load(control, scope).await?.1;
+        let mut cached = self.cached();
+        if cached.writes == writes {
+            *cached.known(scope) = Known { read_at: Some(now), pause: pause.clone() };
+        }
+        Ok(pause)
     }
 
     /// Extends a pause; one that lasts longer already stays as it is.
@@ -102,26 +127,8 @@ impl Pauses {
         let outcome = lengthen(control, scope, until, why).await;
         // Also after an error: the write may have happened.
         let mut cached = self.cached();
-        cached.read_at = None;
-        cached.writes = cached.writes.wrapping_add(1);
+        *cached = Cached { writes: cached.writes.wrapping_add(1), ..Cached::default() };
         outcome
-    }
-
-    async fn read(
-        &self,
-        control: &dyn Control,
-        now: Timestamp,
-        writes: u64,
-    ) -> Result<InForce, PortError> {
-        let all = load(control, Scope::All).await?.1;
-        let paying = load(control, Scope::Paying).await?.1;
-        let pauses = InForce { all, paying };
-        let mut cached = self.cached();
-        if cached.writes == writes {
-            cached.pauses = pauses.clone();
-            cached.read_at = Some(now);
-        }
-        Ok(pauses)
     }
 
     fn cached(&self) -> MutexGuard<'_, Cached> {
