@@ -16,7 +16,7 @@ use results::ObjectResults;
 use scraper_api::{Config, PaceSettings, Paced, ScraperApi};
 use settings::Settings;
 
-pub(crate) use rekeyed::{KeySource, Rekeyed};
+pub(crate) use rekeyed::KeySource;
 pub(crate) use secrets::{Secrets, secret_places};
 
 use crate::error::CliError;
@@ -103,7 +103,7 @@ impl Backend {
         let Local { settings, store, results } = local;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let jobs = Paced::new(
-            Rekeyed::new(api, KeySource::of(&settings), Arc::clone(&clock)),
+            KeySource::of(&settings).rekeyed(api, Arc::clone(&clock)),
             Arc::clone(api) as Arc<dyn scraper_api::Usage>,
             Arc::clone(&clock),
             PaceSettings {

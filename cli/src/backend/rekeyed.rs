@@ -1,20 +1,15 @@
-//! The API key, read again when the platform refuses it.
+//! The API key of this machine: in a file, which is read again when the platform refuses the key,
+//! or in a variable.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::job::{JobId, JobKey, Kind};
-use domain::ports::{
-    ApiError, ApiErrorKind, Clock, ExtractJob, Jobs, ListPage, ListQuery, PageRequest, ParentPage,
-    SubmitError,
-};
-use domain::request::JobRequest;
-use domain::time::{Timestamp, between};
-use scraper_api::{ApiKey, ScraperApi};
+use domain::ports::Clock;
+use scraper_api::{ApiKey, KeyTrouble, Rekeyed, ScraperApi};
 use settings::{SecretText, Settings};
 
 use crate::error::CliError;
@@ -23,8 +18,6 @@ use crate::serve::KeyPlace;
 
 /// Largest key file, in bytes: white space around the longest key.
 const KEY_FILE_BYTES_MAX: u64 = 4_096;
-/// Status with which the platform refuses a key.
-const UNAUTHORIZED: u16 = 401;
 /// How to give a key.
 const HOW: &str = "put the key into a file that only you can read and name it with --api-key-file, \
                    or set GLEANER_API_KEY";
@@ -61,6 +54,12 @@ impl KeySource {
         }
     }
 
+    /// The API, whose key is read from here again when the platform refuses it.
+    pub(crate) fn rekeyed(self, api: &Arc<ScraperApi>, clock: Arc<dyn Clock>) -> Rekeyed {
+        let cooldown = self.cooldown;
+        Rekeyed::new(api, Arc::new(self), cooldown, clock)
+    }
+
     /// Reads the key.
     ///
     /// # Errors
@@ -75,6 +74,17 @@ impl KeySource {
                 Err(CliError::new(Exit::Configuration, "there is no API key").hint(HOW))
             }
         }
+    }
+}
+
+#[async_trait]
+impl scraper_api::KeySource for KeySource {
+    /// A value cannot change while the process runs.
+    async fn load(&self) -> Result<Option<ApiKey>, KeyTrouble> {
+        let Some(file) = self.file.clone() else { return Ok(None) };
+        let read = tokio::task::spawn_blocking(move || read_key(&file)).await?;
+        // The whole text, since this error is read in a log.
+        read.map(Some).map_err(|error| error.render().into())
     }
 }
 
@@ -108,109 +118,6 @@ fn is_open_to_others(metadata: &std::fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_open_to_others(_metadata: &std::fs::Metadata) -> bool {
     false
-}
-
-/// The API with a key that may change while the process runs: a call that is refused with 401 is
-/// made once more after the key was read again, at most once per cool-down.
-pub(crate) struct Rekeyed {
-    api: Arc<ScraperApi>,
-    source: KeySource,
-    clock: Arc<dyn Clock>,
-    read_at: Mutex<Option<Timestamp>>,
-}
-
-impl Rekeyed {
-    /// Wraps the client. Nothing is sent.
-    pub(crate) fn new(api: &Arc<ScraperApi>, source: KeySource, clock: Arc<dyn Clock>) -> Self {
-        Self { api: Arc::clone(api), source, clock, read_at: Mutex::new(None) }
-    }
-
-    /// Whether another try makes sense: the key was refused and has been read again.
-    async fn has_new_key(&self, error: &ApiError) -> bool {
-        let is_refusal = error.kind == ApiErrorKind::Denied && error.status == Some(UNAUTHORIZED);
-        if !is_refusal || self.source.file.is_none() || !self.claim() {
-            return false;
-        }
-        let source = self.source.clone();
-        match tokio::task::spawn_blocking(move || source.load()).await {
-            Ok(Ok(key)) => {
-                self.api.set_key(key);
-                tracing::info!("the API key was refused and has been read again");
-                true
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(error = %error.render(), "the API key cannot be read again");
-                false
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// One caller per cool-down gets to read.
-    fn claim(&self) -> bool {
-        let now = self.clock.now();
-        let mut read_at = self.read_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = read_at.is_none_or(|at| between(at, now) >= self.source.cooldown || at > now);
-        if is_due {
-            *read_at = Some(now);
-        }
-        is_due
-    }
-}
-
-#[async_trait]
-impl Jobs for Rekeyed {
-    async fn extract(&self, job_id: &JobId, within: Duration) -> Result<ExtractJob, ApiError> {
-        match self.api.extract(job_id, within).await {
-            Err(error) if self.has_new_key(&error).await => self.api.extract(job_id, within).await,
-            answer => answer,
-        }
-    }
-
-    async fn parent(
-        &self,
-        key: &JobKey,
-        page: PageRequest,
-        within: Duration,
-    ) -> Result<ParentPage, ApiError> {
-        match self.api.parent(key, page, within).await {
-            Err(error) if self.has_new_key(&error).await => {
-                self.api.parent(key, page, within).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn submit(&self, request: &JobRequest, within: Duration) -> Result<JobId, SubmitError> {
-        match self.api.submit(request, within).await {
-            // A refused POST had no effect, so that another one is the first.
-            Err(SubmitError::Refused(error)) if self.has_new_key(&error).await => {
-                self.api.submit(request, within).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn list(
-        &self,
-        kind: Kind,
-        query: &ListQuery,
-        within: Duration,
-    ) -> Result<ListPage, ApiError> {
-        match self.api.list(kind, query, within).await {
-            Err(error) if self.has_new_key(&error).await => {
-                self.api.list(kind, query, within).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn probe(&self, within: Duration) -> Result<(), ApiError> {
-        match self.api.probe(within).await {
-            Err(error) if self.has_new_key(&error).await => self.api.probe(within).await,
-            answer => answer,
-        }
-    }
 }
 
 #[cfg(test)]

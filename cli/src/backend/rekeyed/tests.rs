@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use domain::request::FetchOptions;
+use domain::ports::Jobs as _;
 use domain::testing::ManualClock;
 use scraper_api::Config;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ impl Bench {
         let clock = Arc::new(ManualClock::default());
         let config = Config::new(&platform.base_url(), source.load().unwrap()).unwrap();
         let api = Arc::new(ScraperApi::new(config, Arc::clone(&clock) as Arc<dyn Clock>).unwrap());
-        let jobs = Rekeyed::new(&api, source, Arc::clone(&clock) as Arc<dyn Clock>);
+        let jobs = source.rekeyed(&api, Arc::clone(&clock) as Arc<dyn Clock>);
         Self { dir, platform, clock, jobs }
     }
 
@@ -51,26 +51,21 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_read_again_once_per_cool_down() {
+async fn a_refused_key_is_read_again_from_its_file() {
     let bench = Bench::new().await;
     assert_eq!(bench.probe().await, Err(Some(401)), "the file holds the old key still");
     write_key(bench.dir.path(), GOOD);
-    assert_eq!(bench.probe().await, Err(Some(401)), "read a moment ago");
     bench.clock.advance(COOLDOWN);
     assert_eq!(bench.probe().await, Ok(()));
-    assert_eq!(bench.probe().await, Ok(()), "the new key stays");
     bench.platform.stop.stop().await;
 }
 
+/// A value is as it was when the process began: nothing is tried again.
 #[tokio::test]
-async fn a_submission_under_a_refused_key_is_made_once() {
-    let bench = Bench::new().await;
-    write_key(bench.dir.path(), GOOD);
-    let request = JobRequest::extract("https://example.com/", FetchOptions::default()).unwrap();
-    bench.jobs.submit(&request, WITHIN).await.unwrap();
-    let books = bench.platform.with_platform(|platform, _| platform.books(simulator::Detail::Jobs));
-    assert_eq!(books["jobs"].as_array().unwrap().len(), 1);
-    bench.platform.stop.stop().await;
+async fn a_value_is_not_read_again() {
+    let value = Some(SecretText::new("old-key"));
+    let source = KeySource { file: None, value, cooldown: COOLDOWN };
+    assert!(scraper_api::KeySource::load(&source).await.unwrap().is_none());
 }
 
 #[tokio::test]
