@@ -19,19 +19,78 @@ const DULL_NAMES: [&str; 9] =
 const SKIPPED: [&str; 3] = ["target", ".git", "gleaner-data"];
 
 /// Which of our crates may know which others; an edge that is not here is a finding.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 22] = [
     ("domain", &[]),
     ("settings", &["domain"]),
+    ("system", &["domain"]),
+    ("telemetry", &["domain", "settings"]),
     ("scraper-api", &["domain"]),
     ("results", &["domain"]),
     ("embedded", &["domain"]),
+    ("aws-client", &["domain"]),
+    ("ledger-dynamodb", &["aws-client", "domain"]),
+    ("queue-sqs", &["aws-client", "domain"]),
+    ("secrets-aws", &["aws-client", "domain"]),
     // The simulator knows nothing of the product that it tests.
     ("simulator", &[]),
     ("testkit", &["domain", "simulator"]),
-    ("gleaner", &["domain", "embedded", "results", "scraper-api", "settings", "simulator"]),
-    ("benchmarks", &["domain", "embedded", "gleaner", "simulator", "testkit"]),
+    // The API and its key are for the functions that ask for them.
+    (
+        "host",
+        &["aws-client", "domain", "scraper-api", "secrets-aws", "settings", "system", "telemetry"],
+    ),
+    // It has neither results nor the API.
+    (
+        "receiver",
+        &[
+            "aws-client",
+            "domain",
+            "host",
+            "ledger-dynamodb",
+            "queue-sqs",
+            "secrets-aws",
+            "settings",
+            "system",
+            "telemetry",
+        ],
+    ),
+    ("worker", FUNCTION),
+    ("scheduler", FUNCTION),
+    (
+        "gleaner",
+        &[
+            "aws-client",
+            "domain",
+            "embedded",
+            "ledger-dynamodb",
+            "queue-sqs",
+            "results",
+            "scraper-api",
+            "secrets-aws",
+            "settings",
+            "simulator",
+            "system",
+            "telemetry",
+        ],
+    ),
+    ("benchmarks", &["domain", "embedded", "gleaner", "simulator", "system", "testkit"]),
+    ("empty-function", &[]),
     ("judge", &["gleaner"]),
     ("xtask", &[]),
+];
+
+/// What a function may know that asks the platform.
+const FUNCTION: &[&str] = &[
+    "aws-client",
+    "domain",
+    "host",
+    "ledger-dynamodb",
+    "queue-sqs",
+    "results",
+    "scraper-api",
+    "settings",
+    "system",
+    "telemetry",
 ];
 
 /// Crates that `domain` may use; everything else is somebody else's concern.
