@@ -73,6 +73,12 @@ pub trait Waiting: TaskSource {
     /// Returns when a task may be visible, or after `at_most`.
     async fn wait(&self, at_most: Duration);
 
+    /// How many tasks are visible and wait for a worker, counted within a bound; `None` if that is
+    /// not known.
+    async fn count_waiting(&self) -> Result<Option<u64>, PortError> {
+        Ok(None)
+    }
+
     /// When the task that waits longest became visible, or will be; `None` while there is none.
     async fn first_visible_at(&self) -> Result<Option<Timestamp>, PortError> {
         Ok(None)
@@ -99,6 +105,10 @@ impl Waiting for embedded::SqliteStore {
             // The store is in trouble; asking again at once would only add to it.
             SystemClock.sleep(at_most).await;
         }
+    }
+
+    async fn count_waiting(&self) -> Result<Option<u64>, PortError> {
+        Self::count_waiting(self).await.map(Some)
     }
 
     async fn first_visible_at(&self) -> Result<Option<Timestamp>, PortError> {

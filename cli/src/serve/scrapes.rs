@@ -69,6 +69,9 @@ async fn measure_all(server: &Server) {
     if let Ok(counts) = ports.ledger.count_entries().await {
         server.metrics.set_entries(&counts);
     }
+    if let Ok(Some(depth)) = server.source.count_waiting().await {
+        server.metrics.set(Gauge::QueueDepth, depth);
+    }
     if let Ok(age) = queue_age(server).await {
         server.metrics.set(Gauge::QueueAge, age.as_secs());
     }

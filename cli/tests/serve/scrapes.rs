@@ -50,6 +50,7 @@ async fn a_scrape_tells_what_was_counted_and_how_far_behind_the_ledger_is() {
         ("gleaner_entries_dead{reason=\"gone\"}", 0.0),
         ("gleaner_overdue_age_seconds", 0.0),
         ("gleaner_paused", 0.0),
+        ("gleaner_queue_depth", 1.0),
     ] {
         assert_eq!(samples.get(series), Some(&value), "{series}");
     }

@@ -119,6 +119,10 @@ impl Waiting for Idle {
         SystemClock.sleep(at_most).await;
     }
 
+    async fn count_waiting(&self) -> Result<Option<u64>, PortError> {
+        self.store.count_waiting().await.map(Some)
+    }
+
     async fn remove_expired(&self) -> Result<u64, PortError> {
         self.ticked.notify_one();
         Ok(0)

@@ -26,6 +26,10 @@ pub const PAGE_ROWS_MAX: u32 = 1_000;
 /// Tasks taken at once.
 pub const TAKE_MAX: u32 = 256;
 
+/// Tasks that are counted to know how many wait; of more it is said that there are so many. Counted
+/// along their index, which takes some milliseconds.
+pub const TASKS_COUNTED_MAX: u32 = 100_000;
+
 /// Holds of a former server that the next one ends at its start: far more than workers have.
 pub const TASKS_RELEASED_MAX: u32 = 4_096;
 

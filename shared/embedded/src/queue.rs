@@ -9,7 +9,7 @@ use domain::task::Task;
 use domain::time::{Timestamp, after, between};
 use rusqlite::{Connection, params};
 
-use crate::limits::TAKE_MAX;
+use crate::limits::{TAKE_MAX, TASKS_COUNTED_MAX};
 use crate::row::{Text, micros};
 use crate::store::SqliteStore;
 
@@ -87,6 +87,25 @@ impl SqliteStore {
             })
             .await?;
         Ok(at.and_then(|at| Timestamp::from_microsecond(at).ok()))
+    }
+
+    /// How many tasks are visible and wait for a worker, counted to 100,000 and no further.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    pub async fn count_waiting(&self) -> Result<u64, PortError> {
+        let now = micros(self.clock().now());
+        let count: i64 = self
+            .read(QUEUE, "count_waiting", move |connection| {
+                connection
+                    .prepare_cached(
+                        "SELECT count(*) FROM \
+                         (SELECT 1 FROM tasks WHERE visible_at <= ?1 LIMIT ?2)",
+                    )?
+                    .query_row(params![now, TASKS_COUNTED_MAX], |row| row.get(0))
+            })
+            .await?;
+        Ok(u64::try_from(count).unwrap_or_default())
     }
 
     /// Waits until a task may be visible, for at most `at_most`.

@@ -187,6 +187,9 @@ catalogue! {
         Paused = "paused",
             "1 while the account is left alone, for want of tokens, of a valid key or of time; else 0.",
             Metric::of(Unit::None, &[Scheduler]);
+        QueueDepth = "queue_depth",
+            "Tasks that wait for a worker; 100,000 stands for any more.",
+            Metric::of(Unit::Count, &[]);
         QueueAge = "queue_age",
             "How long the oldest task that nobody works has waited; 0 if there is none.",
             Metric::of(Unit::Seconds, &[]);

@@ -135,3 +135,18 @@ async fn waiting_ends_when_a_task_is_sent_or_due() {
     assert_eq!(between(begun, clock.now()), Duration::from_secs(5));
     assert_eq!(ids(&store).await, ["a"]);
 }
+
+#[tokio::test]
+async fn tasks_that_are_held_or_put_off_do_not_wait() {
+    let TestStore { store, clock, directory: _directory } = test_store();
+    assert_eq!(store.count_waiting().await.unwrap(), 0);
+    for id in ["a", "b", "c"] {
+        store.send(&task(id), Duration::ZERO).await.unwrap();
+    }
+    store.send(&task("d"), Duration::from_secs(5)).await.unwrap();
+    assert_eq!(store.count_waiting().await.unwrap(), 3);
+    assert_eq!(store.receive(1, HOLD).await.unwrap().len(), 1);
+    assert_eq!(store.count_waiting().await.unwrap(), 2);
+    clock.sleep(HOLD + Duration::from_secs(5)).await;
+    assert_eq!(store.count_waiting().await.unwrap(), 4, "a hold that has ended, and a delay");
+}
