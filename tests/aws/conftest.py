@@ -33,9 +33,9 @@ def make_world(request, tmp_path_factory):
     """Makes worlds that end with the module."""
     made = []
 
-    def make(**settings):
+    def make(**how):
         programs = programs_in(request.config.getoption("--programs"))
-        made.append(World(programs, tmp_path_factory.mktemp("world"), **settings))
+        made.append(World(programs, tmp_path_factory.mktemp("world"), **how))
         return made[-1]
 
     yield make

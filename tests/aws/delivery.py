@@ -8,6 +8,8 @@ import uuid
 import urllib3
 
 WITHIN = 30
+# All signatures so far.
+SIGNED = []
 
 
 def deliver(url, secret):
@@ -22,6 +24,7 @@ def deliver(url, secret):
         }
     ).encode()
     signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    SIGNED.append(signature)
     headers = {"content-type": "application/json", "x-webhook-signature": f"sha256={signature}"}
     answer = urllib3.request(
         "POST", url, body=body, headers=headers, retries=False, timeout=WITHIN

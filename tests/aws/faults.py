@@ -11,11 +11,13 @@ def error(code, status):
 
 
 def some(fail, others, times):
-    """Lets so many calls fail in a row, then passes others; no more than `times` in all.
-
-    Four in a row are more than the functions try (aws-client's patience): the call itself fails.
-    """
+    """Lets so many attempts fail in a row, then passes others; no more than `times` in all."""
     return {"sequence": {"fail": fail, "pass": others}, "times": times}
+
+
+def down(code, status):
+    """Fails for longer than the functions try: ten calls at once, three attempts each."""
+    return {**error(code, status), **some(30, 60, 30)}
 
 
 TABLE = {"service": "dynamodb"}
@@ -31,7 +33,7 @@ OF_THE_TABLE = {
         **some(1, 6, 12),
     },
     "table answers 500": {**TABLE, **error("InternalServerError", 500), **some(1, 7, 12)},
-    "table down": {**TABLE, **error("InternalServerError", 500), **some(4, 25, 8)},
+    "table down": {**TABLE, **down("InternalServerError", 500)},
 }
 FAULTS = {
     "receiver": {
@@ -39,14 +41,16 @@ FAULTS = {
         "task sent, answer lost": {**QUEUE, **LOST, **some(1, 4, 10)},
         "queue throttled": {**QUEUE, **error("RequestThrottled", 400), **some(1, 5, 10)},
         "queue answers 500": {**QUEUE, **error("InternalFailure", 500), **some(1, 6, 10)},
-        "queue down": {**QUEUE, **error("ServiceUnavailable", 503), **some(4, 15, 8)},
+        "queue down": {**QUEUE, **down("ServiceUnavailable", 503)},
     },
     "worker": {
         **OF_THE_TABLE,
+        "task sent again, answer lost": {**QUEUE, **LOST, **some(1, 2, 4)},
+        "queue throttled": {**QUEUE, **error("RequestThrottled", 400), **some(1, 2, 4)},
         "object written, answer lost": {**BUCKET, **LOST, **some(1, 4, 10)},
         "bucket throttled": {**BUCKET, **error("SlowDown", 503), **some(1, 5, 10)},
         "bucket answers 500": {**BUCKET, **error("InternalError", 500), **some(1, 6, 10)},
-        "bucket down": {**BUCKET, **error("InternalError", 500), **some(4, 15, 8)},
+        "bucket down": {**BUCKET, **down("InternalError", 500)},
     },
     "scheduler": {
         "index throttled": {
@@ -55,6 +59,7 @@ FAULTS = {
             **error("ThrottlingException", 400),
             **some(1, 6, 6),
         },
+        "task sent again, answer lost": {**QUEUE, **LOST, **some(1, 2, 2)},
     },
 }
 OUTAGE = {

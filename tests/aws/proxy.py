@@ -77,6 +77,8 @@ def subject(call):
     """What a call is about, where calls of one name differ in what they are for."""
     if call.service == "secretsmanager":
         return json.loads(call.body).get("SecretId")
+    if call.operation == "PutObject":
+        return call.headers.get("if-none-match")
     if call.service != "dynamodb":
         return None
     document = json.loads(call.body)

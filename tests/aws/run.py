@@ -16,12 +16,7 @@ class Run:
         self.within = SETTLED_WITHIN * max(1, jobs / 100)
         self.world = world
         world.subscribe()
-        self.submit_pages(plan)
-        self.settle()
-        self.pages = len(plan.pages)
-        self.page_counts = calls.counted(world)
-        self.page_batches = world.invocations("worker")
-        self.submit_parents(plan)
+        self.submit(plan)
         self.settle()
         world.tick()
         self.counts = calls.counted(world)
@@ -29,6 +24,10 @@ class Run:
         self.rows = world.rows()
         self.owed = world.owed()
         self.judgement = world.judge()
+
+    def submit(self, plan):
+        self.submit_pages(plan)
+        self.submit_parents(plan)
 
     def settle(self):
         self.world.wait_until_settled(self.within, self.meanwhile)

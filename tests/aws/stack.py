@@ -43,7 +43,7 @@ class Stack:
         )
 
 
-def deploy(emulator, programs, **parameters):
+def deploy(emulator, programs, parameters):
     """Deploys the template with these programs as its functions."""
     s3 = emulator.client("s3")
     location = {"LocationConstraint": s3.meta.region_name}

@@ -1,9 +1,13 @@
 """The same with services that fail: answers lost after the effect, throttling, errors, an outage."""
 
+import json
+
 import pytest
 
+import calls
 from faults import FAULTS, OUTAGE, Weather
 from run import Run
+from stack import FUNCTIONS, REPOSITORY
 from waiting import wait_until
 
 # Seconds. The functions start anew in one or two.
@@ -21,15 +25,16 @@ class Rough(Run):
         super().__init__(world, jobs)
         self.weather.count()
 
-    def submit_pages(self, plan):
+    def submit(self, plan):
         self.weather.change(OUTAGE)
         for function in OUTAGE:
             self.world.restart(function)
         # The worker begins without its key; nobody has sent it a task yet.
         self.world.invoke("worker", {"Records": []})
-        super().submit_pages(plan)
+        self.submit_pages(plan)
         wait_until("a delivery that is put off", self.is_noticed, NOTICED_WITHIN)
         self.weather.change(FAULTS)
+        self.submit_parents(plan)
 
     def is_noticed(self):
         attempts = self.world.simulator.deliveries(self.world.webhooks["extract"])
@@ -42,9 +47,10 @@ class Rough(Run):
 
 @pytest.fixture(scope="module")
 def run(make_world, jobs, tell):
-    run = Rough(make_world(), jobs)
+    # A finished batch or crawl keeps its tokens for two seconds: the worker puts it off.
+    run = Rough(make_world(settle_secs=40.0), jobs)
     struck = [(name, str(count), "") for name, count in run.weather.struck.items()]
-    tell(run.sheet("with failing services", struck))
+    tell(run.sheet("with failing services", struck, calls.table(run.counts)))
     return run
 
 
@@ -56,6 +62,18 @@ def test_nothing_is_lost_stored_twice_or_paid_twice(run):
 
 def test_each_fault_has_struck(run):
     idle = {name for name, count in run.weather.struck.items() if not count}
+    assert not idle
+
+
+def test_each_right_is_used(run):
+    asked = {(function, operation) for function, _, operation, _ in run.counts}
+    rights = json.loads((REPOSITORY / "docs/iam.json").read_text(encoding="utf-8"))["roles"]
+    idle = [
+        (function, right["action"])
+        for function in FUNCTIONS
+        for right in rights[function]
+        if "calls" in right and not any((function, call) in asked for call in right["calls"])
+    ]
     assert not idle
 
 

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from delivery import deliver
+from delivery import SIGNED, deliver
 from simulated import EVENTS, KEY
+from stack import FUNCTIONS
 from waiting import wait_until
 
 # Seconds. docs/configuration.md, `limits.secret_cooldown`, and as much again for a busy machine.
@@ -14,11 +15,12 @@ COOLDOWN = 10
 STORED_WITHIN = 40
 
 TYPED = "typed-into-the-console"
+WITHDRAWN = "a-key-that-was-withdrawn"
 
 
 @pytest.fixture(scope="module")
 def world(make_world):
-    world = make_world()
+    world = make_world(parameters={"LogLevel": "trace"})
     # What is accepted here is looked at: without a key the account would be paused.
     world.stack.put_secret(world.output("ApiKeySecretId"), KEY)
     return world
@@ -126,7 +128,7 @@ def test_a_webhook_secret_typed_into_the_console_is_accepted_at_once(world, put)
 def test_an_api_key_typed_into_the_console_is_used_at_once(world, put):
     webhook, secret = world.simulator.register("extract", world.stack.url())
     put(secret)
-    world.stack.put_secret(world.output("ApiKeySecretId"), "a-key-that-was-withdrawn")
+    world.stack.put_secret(world.output("ApiKeySecretId"), WITHDRAWN)
     world.restart("worker")
     # The worker starts, and reads its key; it has nothing to do.
     world.invoke("worker", {"Records": []})
@@ -145,3 +147,16 @@ def configuration(world, function):
     arn = world.stack.roles[function][0]
     answer = world.emulator.client("lambda").get_function_configuration(FunctionName=arn)
     return answer["RevisionId"], answer["LastModified"]
+
+
+# OB-01: not at the most talkative level either, and whatever went wrong before.
+def test_no_log_tells_a_secret_or_a_signature(world):
+    world.tick()
+    told = "\n".join(line for function in FUNCTIONS for line in world.logs(function))
+    assert '"level":"TRACE"' in told or '"level":"DEBUG"' in told
+    for word in SIGNED:
+        assert word not in told
+    for secret in (KEY, WITHDRAWN, TYPED, "whsec_"):
+        assert secret not in told
+    for function in FUNCTIONS:
+        assert world.logs(function), function

@@ -28,7 +28,7 @@ TERMINAL = {"stored", "superseded", "dead"}
 class World:
     """A stack of its own, with its own platform; nothing is shared and everything is ended."""
 
-    def __init__(self, programs, folder, **settings):
+    def __init__(self, programs, folder, parameters=None, **settings):
         self.programs = programs
         self.folder = folder
         self.webhooks = {}
@@ -44,7 +44,9 @@ class World:
             self.simulator = Simulator(programs["gleaner"], folder, **settings)
             started.callback(self.simulator.stop)
             self.stack = stack.deploy(
-                self.emulator, programs, ApiUrl=self.simulator.url, **PARAMETERS
+                self.emulator,
+                programs,
+                {"ApiUrl": self.simulator.url, **PARAMETERS, **(parameters or {})},
             )
             # Keeps what would be overwritten, so that it is seen.
             self.emulator.client("s3").put_bucket_versioning(
