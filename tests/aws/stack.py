@@ -31,10 +31,19 @@ class Stack:
         self.roles = roles
 
     def url(self):
-        """Where the receiver listens, as it is reached on this machine."""
-        host, _, path = self.outputs["FunctionWebhookUrl"].removeprefix("https://").partition("/")
-        name = host.partition(".")[0]
+        """The function's own address, as it is reached on this machine."""
+        name, path = self.address("FunctionWebhookUrl")
         return f"{self.emulator.url}/_aws/lambda-url/{name}/{path}"
+
+    def api_url(self):
+        """The API's address, as it is reached on this machine."""
+        name, path = self.address("WebhookUrl")
+        return f"{self.emulator.url}/_aws/execute-api/{name}/$default/{path}"
+
+    def address(self, output):
+        """The first word of an address, and its path."""
+        host, _, path = self.outputs[output].removeprefix("https://").partition("/")
+        return host.partition(".")[0], path
 
     def put_secret(self, secret, value):
         """Stores a value as a person does in the console."""

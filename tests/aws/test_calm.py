@@ -58,3 +58,14 @@ def test_nothing_is_logged_that_somebody_must_look_at(run):
         assert lines, function
         levels = {json.loads(line).get("level") for line in lines}
         assert not levels & {"ERROR", "WARN"}, (function, lines[:5])
+
+
+def test_the_judge_would_have_seen_it(run):
+    s3, bucket = run.world.emulator.client("s3"), run.world.output("Bucket")
+    versions = s3.list_object_versions(Bucket=bucket, Prefix="kind=extract/")["Versions"]
+    overwritten, lost = versions[:2]
+    content = s3.get_object(Bucket=bucket, Key=overwritten["Key"])["Body"].read()
+    s3.put_object(Bucket=bucket, Key=overwritten["Key"], Body=content)
+    s3.delete_object(Bucket=bucket, Key=lost["Key"], VersionId=lost["VersionId"])
+    judgement = run.world.judge()
+    assert (judgement["lost"], judgement["stored_twice"]) == (1, 1)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import subprocess
+import tempfile
 
 import processes
 import stack
@@ -64,7 +65,9 @@ class World:
     def subscribe(self):
         """Registers a webhook for each kind, and puts their secrets and the key where they belong."""
         for kind in EVENTS:
-            self.webhooks[kind], secret = self.simulator.register(kind, self.stack.url())
+            # Both ways in are used.
+            url = self.stack.api_url() if kind == "batch" else self.stack.url()
+            self.webhooks[kind], secret = self.simulator.register(kind, url)
             self.stack.put_secret(self.secret_of(kind), secret)
         self.stack.put_secret(self.output("ApiKeySecretId"), KEY)
 
@@ -140,8 +143,7 @@ class World:
         """Copies the bucket into a folder; returns it, and the keys written more than once."""
         s3 = self.emulator.client("s3")
         bucket = self.output("Bucket")
-        root = self.folder / "results"
-        root.mkdir()
+        root = pathlib.Path(tempfile.mkdtemp(prefix="results-", dir=self.folder))
         keys, again = set(), set()
         for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
             for version in page.get("Versions", []) + page.get("DeleteMarkers", []):
