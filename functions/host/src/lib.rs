@@ -7,6 +7,7 @@
 
 #[cfg(feature = "platform")]
 mod platform;
+mod unconfigured;
 
 use std::error::Error;
 use std::fmt::Display;
@@ -17,13 +18,14 @@ use std::sync::Arc;
 use aws_client::{Patience, SdkConfig};
 use domain::ports::Clock as _;
 use domain::time::Timestamp;
-use settings::{Environment, Role};
+use settings::{Environment, Problems, Role};
 use system::SystemClock;
 use telemetry::{Chain, Counter, Emf, Form, Metrics, Sink};
 use tracing::Instrument as _;
 
 #[cfg(feature = "platform")]
 pub use platform::Platform;
+use unconfigured::Unconfigured;
 
 /// Why a function does not start. The text names what is missing, and shows no value.
 pub type Refusal = Box<dyn Error + Send + Sync>;
@@ -78,19 +80,32 @@ where
     }
 }
 
-fn refuse(role: Role, refusal: &dyn Error) -> ExitCode {
-    tracing::error!(function = role.as_str(), error = %Chain(refusal), "the function cannot start");
+fn refuse(role: Role, refusal: &(dyn Error + Send + Sync + 'static)) -> ExitCode {
+    // All names of variables are to be seen, where a chain is cut.
+    let error = match refusal.downcast_ref::<Unconfigured>() {
+        Some(unconfigured) => unconfigured.to_string(),
+        None => Chain(refusal).to_string(),
+    };
+    tracing::error!(function = role.as_str(), error, "the function cannot start");
     ExitCode::FAILURE
 }
 
-/// The configuration of AWS, from the variables that Lambda sets.
+/// A function's settings and, from the variables that Lambda sets, the configuration of AWS.
 ///
 /// # Errors
-/// When they are missing or wrong.
+/// All that is missing or wrong in either, at once.
 #[expect(clippy::disallowed_methods, reason = "this is where the process reads its environment")]
-pub fn aws(patience: Patience) -> Result<SdkConfig, Refusal> {
+pub fn configured<S>(
+    settings: Result<S, Problems>,
+    patience: Patience,
+) -> Result<(S, SdkConfig), Refusal> {
     let variable = |name: &str| std::env::var(name).ok();
-    Ok(aws_client::from_environment(&variable, patience)?)
+    match (settings, aws_client::from_environment(&variable, patience)) {
+        (Ok(settings), Ok(aws)) => Ok((settings, aws)),
+        (settings, aws) => {
+            Err(Unconfigured::of(settings.as_ref().err(), aws.as_ref().err()).into())
+        }
+    }
 }
 
 /// When Lambda ends an invocation, by its word in milliseconds of the epoch. A value beyond all

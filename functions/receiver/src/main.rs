@@ -23,8 +23,8 @@ fn main() -> ExitCode {
 }
 
 async fn serve(environment: Environment) -> Result<(), host::Refusal> {
-    let settings = ReceiverSettings::load(&environment)?;
-    let aws = host::aws(Patience::RECEIVER)?;
+    let (settings, aws) =
+        host::configured(ReceiverSettings::load(&environment), Patience::RECEIVER)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ledger = DynamoLedger::new(&aws, &settings.shared.table, Arc::clone(&clock));
     let queue = SqsQueue::new(&aws, &settings.shared.queue_url)?;

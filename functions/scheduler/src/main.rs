@@ -22,8 +22,8 @@ fn main() -> ExitCode {
 }
 
 async fn serve(environment: Environment) -> Result<(), host::Refusal> {
-    let settings = SchedulerSettings::load(&environment)?;
-    let aws = host::aws(Patience::WORKER)?;
+    let (settings, aws) =
+        host::configured(SchedulerSettings::load(&environment), Patience::WORKER)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let limits = settings.shared.limits;
     let ledger = DynamoLedger::new(&aws, &settings.shared.table, Arc::clone(&clock));

@@ -82,6 +82,7 @@ pub struct SqsMessage {
 
 /// A running SQS; stopped when dropped.
 pub struct FakeSqs {
+    endpoint: String,
     config: SdkConfig,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
@@ -138,7 +139,12 @@ impl FakeSqs {
         let url = format!("https://sqs.{REGION}.amazonaws.com/123456789012/gleaner-tasks");
         let shared = Arc::new(Shared::new(url, clock));
         let task = tokio::spawn(server::accept(listener, Arc::clone(&shared)));
-        Ok(Self { config, shared, task })
+        Ok(Self { endpoint, config, shared, task })
+    }
+
+    /// Its URL, for processes of their own.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
     }
 
     /// The configuration of clients that talk to it.

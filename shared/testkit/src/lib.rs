@@ -3,13 +3,15 @@
 //! [`conformance`] holds one function per behaviour of a port; a macro per port, such as
 //! [`entries_conformance!`], makes a test of each for one adapter. [`faulty`] wraps any adapter
 //! and lets chosen calls fail before or after their effect, or hang. [`crash`] runs the steps on any
-//! ledger and queue with each of their calls failing so. [`corpus`] reads the inputs of the fuzz
+//! ledger and queue with each of their calls failing so. [`lambda`] plays the runtime API to a
+//! function's process. [`corpus`] reads the inputs of the fuzz
 //! targets, so that ordinary tests check them as well.
 
 pub mod conformance;
 pub mod corpus;
 pub mod crash;
 pub mod faulty;
+pub mod lambda;
 mod macros;
 pub mod platform;
 

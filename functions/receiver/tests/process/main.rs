@@ -1,7 +1,13 @@
 //! The receiver's own process, between a runtime API and services on loopback: what starting it
 //! refuses, and what no event and no outage can do to it.
 
-#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot begin fails")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot begin fails"
+)]
 
 mod events;
 mod outage;

@@ -27,7 +27,10 @@ fn an_outage_of_the_secrets_at_the_start_ends_without_another_start() {
         }
         // One version of each stage that may be in force.
         assert!(site.secrets.seen().len() - tried <= 3, "{:?}", site.secrets.seen());
-        assert_eq!((site.table.keys(), site.sent()), (vec!["job#late".into()], vec!["late".into()]));
+        assert_eq!(
+            (site.table.keys(), site.sent()),
+            (vec!["job#late".into()], vec!["late".into()])
+        );
         assert!(process.is_alive());
         let written = process.end();
         let documents = documents(&written);
