@@ -6,7 +6,9 @@
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 mod accept;
+mod coldstart;
 mod figures;
+mod goal;
 mod growth;
 mod machine;
 mod memory;
@@ -36,6 +38,8 @@ enum Benchmark {
     /// The bare handler that `accept` compares with
     #[command(hide = true)]
     BareReceiver,
+    /// How a function starts on AWS Lambda, beside one that does nothing and one in Python
+    Coldstart(coldstart::Coldstart),
     /// What accepting, working, sweeping and listing cost as the ledger grows
     Growth(growth::Growth),
     /// What the machine is: processor, cores, fdatasync
@@ -71,6 +75,7 @@ fn main() -> Result<()> {
     let folder = folder.path();
     match arguments.benchmark {
         Benchmark::Accept(accept) => accept.run(),
+        Benchmark::Coldstart(coldstart) => coldstart.run(folder),
         Benchmark::Growth(growth) => growth.run(),
         Benchmark::Machine | Benchmark::BareReceiver => Ok(()),
         Benchmark::Memory => wait(memory::run(folder)),

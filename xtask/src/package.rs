@@ -19,7 +19,7 @@ const FUNCTIONS: [(&str, &str); 3] =
     [("receiver", "Receiver"), ("worker", "Worker"), ("scheduler", "Scheduler")];
 /// The profile of Cargo.toml that makes small programs. It is not called `lambda`: cargo would
 /// build in the folder where cargo-lambda lays its output down.
-const PROFILE: &str = "function";
+pub(crate) const PROFILE: &str = "function";
 /// Where the standard library for arm64 must be.
 const ARM64: &str = "aarch64-unknown-linux-gnu";
 

@@ -8,6 +8,7 @@ use super::Measured;
 use super::driver::count;
 use super::receivers::Receiver;
 use crate::figures::{median, percentile};
+use crate::goal::Goal;
 use crate::table::markdown;
 
 /// The disk from which one fdatasync, in milliseconds, counts as slow.
@@ -80,38 +81,6 @@ impl Summary {
             self.rows.map_or_else(|| "-".to_owned(), |rows| rows.to_string()),
             format!("{:.0}", self.peak_mib),
         ]
-    }
-}
-
-/// One goal: a value, and what it must be.
-struct Goal {
-    what: String,
-    value: f64,
-    wanted: f64,
-    at_most: bool,
-    unit: &'static str,
-}
-
-impl Goal {
-    fn at_least(what: String, value: f64, wanted: f64, unit: &'static str) -> Self {
-        Self { what, value, wanted, at_most: false, unit }
-    }
-
-    fn at_most(what: String, value: f64, wanted: f64, unit: &'static str) -> Self {
-        Self { what, value, wanted, at_most: true, unit }
-    }
-
-    fn line(&self) -> String {
-        let met = if self.at_most { self.value <= self.wanted } else { self.value >= self.wanted };
-        format!(
-            "- {} {}: {:.1}{unit}, wanted {} {:.0}{unit}",
-            if met { "met" } else { "MISSED" },
-            self.what,
-            self.value,
-            if self.at_most { "at most" } else { "at least" },
-            self.wanted,
-            unit = self.unit,
-        )
     }
 }
 
