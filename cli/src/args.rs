@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use settings::Settings;
 
+use crate::backend;
 use crate::commands;
 use crate::commands::settings_flags::{SettingsFlags, hide_unread};
 use crate::error::CliError;
@@ -104,33 +106,42 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::new(Exit::System, "cannot start").because(error))?;
-    let settings = &arguments.settings;
+    let flags = &arguments.settings;
     runtime.block_on(async {
         match arguments.verb {
             Verb::Demo(demo) => {
-                settings.deny("demo")?;
+                flags.deny("demo")?;
                 demo.run(output).await
             }
             Verb::Simulate(simulate) => {
-                settings.deny("simulate")?;
+                flags.deny("simulate")?;
                 simulate.run(output).await
             }
-            Verb::Submit(submit) => submit.run(output, &settings.load()?).await,
-            Verb::Extract(extract) => extract.run(output, &settings.load()?).await,
-            Verb::Poll(poll) => poll.run(output, &settings.load()?).await,
-            Verb::Results(results) => results.run(output, &settings.load()?).await,
-            Verb::Jobs(jobs) => jobs.run(output, &settings.load()?).await,
-            Verb::Serve(serve) => serve.run(output, settings).await,
-            Verb::Webhooks(webhooks) => webhooks.run(output, &settings.load()?).await,
-            Verb::Settings(show) => show.run(output, settings),
+            Verb::Submit(submit) => on(flags, async |it| submit.run(output, it).await).await,
+            Verb::Extract(extract) => on(flags, async |it| extract.run(output, it).await).await,
+            Verb::Poll(poll) => on(flags, async |it| poll.run(output, it).await).await,
+            Verb::Results(results) => on(flags, async |it| results.run(output, it).await).await,
+            Verb::Jobs(jobs) => on(flags, async |it| jobs.run(output, it).await).await,
+            Verb::Serve(serve) => serve.run(output, flags).await,
+            Verb::Webhooks(webhooks) => on(flags, async |it| webhooks.run(output, it).await).await,
+            Verb::Settings(show) => show.run(output, flags).await,
             Verb::Completions(completions) => {
-                settings.deny("completions")?;
+                flags.deny("completions")?;
                 completions.run(command())
             }
             Verb::ExitCodes(exit_codes) => {
-                settings.deny("exit-codes")?;
+                flags.deny("exit-codes")?;
                 exit_codes.run(output)
             }
         }
     })
+}
+
+/// Runs a verb with the settings in force.
+async fn on(
+    flags: &SettingsFlags,
+    verb: impl AsyncFnOnce(&Settings) -> Result<Exit, CliError>,
+) -> Result<Exit, CliError> {
+    let settings = flags.load()?;
+    Box::pin(verb(&settings)).await.map_err(|error| backend::advised(error, &settings))
 }

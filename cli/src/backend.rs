@@ -1,22 +1,28 @@
 //! What a verb works with: the adapters of one process, made of the settings.
 //!
-//! [`Local`] is what lies on this machine and needs neither key nor network; [`Backend`] has the
-//! platform's API as well.
+//! [`Site`] is where everything is; [`Store`] is what lies there and needs neither key nor
+//! platform; [`Adapters`] have the platform's API as well. What only the server of one machine needs
+//! is in [`Embedded`].
 
-mod rekeyed;
+#[cfg(feature = "aws")]
+mod aws;
+mod embedded;
+mod keeper;
+mod key;
 mod secrets;
 
-use std::fs::DirBuilder;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use domain::ports::{Clock, Jobs};
-use embedded::{OpenError, SqliteStore};
-use results::ObjectResults;
-use scraper_api::{Config, PaceSettings, Paced, ScraperApi};
+use async_trait::async_trait;
+use domain::ports::{Clock, Jobs, Ledger, PortError, Queue, Results, TaskSource};
+use scraper_api::{ApiKey, Config, KeySource, PaceSettings, Paced, Rekeyed, ScraperApi};
 use settings::Settings;
 
-pub(crate) use rekeyed::KeySource;
+pub(crate) use embedded::Embedded;
+pub(crate) use keeper::Keeper;
+pub(crate) use key::SetKey;
 pub(crate) use secrets::{Secrets, secret_places};
 
 use crate::error::CliError;
@@ -24,117 +30,237 @@ use crate::exit::Exit;
 use crate::pipeline::Pipeline;
 use system::{SystemClock, SystemRandom};
 
-/// The ledger and the results of this machine.
-pub(crate) struct Local {
-    /// The settings in force.
+/// Where the ledger, the queue, the results and the secrets are. Nothing is open yet.
+pub(crate) struct Site {
+    /// The settings in force, with those that the stack gives.
     pub(crate) settings: Settings,
-    /// The ledger and the queue.
-    pub(crate) store: SqliteStore,
-    /// The stored results.
-    pub(crate) results: ObjectResults,
+    /// Names of the settings that the stack gave.
+    pub(crate) from_stack: Vec<&'static str>,
+    place: Place,
 }
 
-impl Local {
-    /// Opens the data folder, which is made if it is not there.
+enum Place {
+    /// The data folder.
+    Folder,
+    #[cfg(feature = "aws")]
+    Aws(Box<aws::Bundle>),
+}
+
+impl Site {
+    /// Finds everything that the settings name. A stack on AWS is asked for what they leave out.
     ///
     /// # Errors
-    /// When it cannot be used.
-    pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
-        require_embedded(settings)?;
-        make_data_dir(&settings.data_dir)?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let now = clock.now();
-        let ledger = settings.ledger_file();
-        if let Some(concern) = embedded::filesystem_concern(&ledger) {
-            tracing::warn!("{concern}");
+    /// When this build lacks the backend that is asked for, or nothing is found where it is said
+    /// to be.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "AWS is asked"))]
+    pub(crate) async fn of(settings: &Settings) -> Result<Self, CliError> {
+        match &settings.backend {
+            settings::Backend::Embedded => Ok(Self {
+                settings: settings.clone(),
+                from_stack: Vec::new(),
+                place: Place::Folder,
+            }),
+            #[cfg(feature = "aws")]
+            settings::Backend::Aws(named) => {
+                let aws::Found { settings, from_stack, bundle } =
+                    aws::find(settings, named).await?;
+                Ok(Self { settings, from_stack, place: Place::Aws(Box::new(bundle)) })
+            }
+            // With the data folder in its place, jobs that the other ledger knows would be paid
+            // again.
+            #[cfg(not(feature = "aws"))]
+            settings::Backend::Aws(_) => {
+                Err(CliError::new(Exit::Configuration, "this build has no backend on AWS").hint(
+                    "get it with `cargo install --features aws`, or leave the setting `backend` \
+                     out to work with the data folder",
+                ))
+            }
         }
-        let store =
-            SqliteStore::open(&ledger, clock, embedded::Settings::default()).map_err(|error| {
-                // A file that is not ours is left alone, and is no trouble of the system.
-                let exit = match error {
-                    OpenError::NotOurs { .. } | OpenError::Newer { .. } => Exit::Data,
-                    _ => Exit::System,
-                };
-                CliError::new(exit, "cannot open the ledger").because(error)
-            })?;
-        let results = ObjectResults::on_disk(&settings.results_dir(), now).map_err(|error| {
-            CliError::new(Exit::System, "cannot open the results").because(error)
-        })?;
-        Ok(Self { settings: settings.clone(), store, results })
     }
 
-    /// Opens a data folder that is there already, for verbs that only look.
+    /// Opens ledger, queue and results. A data folder is made if it is not there.
+    ///
+    /// # Errors
+    /// When they cannot be used.
+    pub(crate) fn store(&self) -> Result<Store, CliError> {
+        match &self.place {
+            Place::Folder => embedded::store(&self.settings),
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.store(&self.settings),
+        }
+    }
+
+    /// The same for verbs that only look: a data folder must be there already.
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub(crate) fn open_existing(settings: &Settings) -> Result<Self, CliError> {
-        require_embedded(settings)?;
-        if !settings.ledger_file().exists() {
-            let dir = settings.data_dir.display();
-            return Err(CliError::new(Exit::NotFound, format!("there is no ledger in `{dir}`"))
-                .hint("name the data folder with --data-dir or GLEANER_DATA_DIR; `gleaner settings` shows where it is looked for"));
+    pub(crate) fn existing_store(&self) -> Result<Store, CliError> {
+        if self.is_new() {
+            return Err(embedded::no_ledger(&self.settings));
         }
-        Self::open(settings)
+        self.store()
+    }
+
+    /// Whether there is nothing yet that could be looked at.
+    pub(crate) fn is_new(&self) -> bool {
+        match &self.place {
+            Place::Folder => !self.settings.ledger_file().exists(),
+            #[cfg(feature = "aws")]
+            Place::Aws(_) => false,
+        }
+    }
+
+    /// The client of the platform's API. Nothing is sent to it.
+    ///
+    /// # Errors
+    /// When the key is missing or wrong, or the address is.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "AWS is asked"))]
+    pub(crate) async fn api(&self) -> Result<Arc<ScraperApi>, CliError> {
+        let key = match &self.place {
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.api_key(&self.settings).await?,
+            Place::Folder => SetKey::of(&self.settings).load()?,
+        };
+        client(&self.settings, key)
+    }
+
+    /// Where the API key is read again.
+    fn keys(&self) -> Arc<dyn KeySource> {
+        match &self.place {
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.keys(&self.settings),
+            Place::Folder => Arc::new(SetKey::of(&self.settings)),
+        }
+    }
+
+    /// Where the signing secrets of webhooks are kept.
+    pub(crate) fn keeper(&self) -> Arc<dyn Keeper> {
+        match &self.place {
+            Place::Folder => Arc::new(embedded::FileKeeper::of(&self.settings)),
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => Arc::new(bundle.vault(&self.settings)),
+        }
     }
 }
 
+/// Ledger, queue and results.
+pub(crate) struct Store {
+    /// The settings in force.
+    pub(crate) settings: Settings,
+    /// The ledger.
+    pub(crate) ledger: Arc<dyn Ledger>,
+    /// The way to the workers.
+    pub(crate) queue: Arc<dyn Queue>,
+    /// The same queue, for who works here.
+    pub(crate) tasks: Arc<dyn Tasks>,
+    /// The stored results.
+    pub(crate) results: Arc<dyn Results>,
+    /// Where they lie.
+    pub(crate) root: Root,
+}
+
+/// Where results lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// In a folder.
+    Folder(PathBuf),
+    /// In a bucket, under a beginning of a URL that ends with `/`.
+    #[cfg(feature = "aws")]
+    Bucket(String),
+}
+
+impl Root {
+    /// Where an object is, as a person and their programs name it: an absolute path, or a URL.
+    ///
+    /// # Errors
+    /// When the folder is not there.
+    pub(crate) fn locate(&self, key: &str) -> Result<String, CliError> {
+        match self {
+            Self::Folder(folder) => {
+                let root = folder.canonicalize().map_err(|error| {
+                    let text = format!("cannot find the folder `{}`", folder.display());
+                    CliError::new(Exit::System, text).because(error)
+                })?;
+                Ok(root.join(key).display().to_string())
+            }
+            #[cfg(feature = "aws")]
+            Self::Bucket(start) => Ok(format!("{start}{key}")),
+        }
+    }
+}
+
+/// Tasks for a verb that works some beside the servers.
+#[async_trait]
+pub(crate) trait Tasks: TaskSource {
+    /// Returns when a task may be visible, at the latest after this time.
+    ///
+    /// # Errors
+    /// Transient ones only.
+    async fn wait(&self, longest: Duration) -> Result<(), PortError>;
+}
+
 /// The adapters of one process, the platform's API among them.
-pub(crate) struct Backend {
+pub(crate) struct Adapters {
     /// The settings in force.
     pub(crate) settings: Settings,
     /// What the steps work with.
     pub(crate) pipeline: Pipeline,
-    /// The ledger and the queue.
-    pub(crate) store: SqliteStore,
+    /// The queue, for who works here.
+    pub(crate) tasks: Arc<dyn Tasks>,
 }
 
-impl Backend {
-    /// Opens the data folder and sets up the client. Nothing is sent.
+impl Adapters {
+    /// Finds and opens everything, and sets up the client. Nothing is sent to the platform.
     ///
     /// # Errors
-    /// When the data folder cannot be used, or the API key is missing.
-    pub(crate) fn open(settings: &Settings) -> Result<Self, CliError> {
+    /// When something cannot be used, or the API key is missing.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, CliError> {
+        let site = Site::of(settings).await?;
         // The key first: a verb that cannot work leaves no folder behind.
-        let api = api(settings)?;
-        Ok(Self::with_api(Local::open(settings)?, &api))
-    }
-
-    fn with_api(local: Local, api: &Arc<ScraperApi>) -> Self {
-        let Local { settings, store, results } = local;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let jobs = Paced::new(
-            KeySource::of(&settings).rekeyed(api, Arc::clone(&clock)),
-            Arc::clone(api) as Arc<dyn scraper_api::Usage>,
-            Arc::clone(&clock),
-            PaceSettings {
-                start: settings.pacing.start,
-                ceiling: settings.pacing.ceiling,
-                spacing: settings.pacing.spacing,
-                ..PaceSettings::default()
-            },
-        );
-        let pipeline = Pipeline {
-            ledger: Arc::new(store.clone()),
-            queue: Arc::new(store.clone()),
-            jobs: Arc::new(jobs) as Arc<dyn Jobs>,
-            results: Arc::new(results),
-            clock,
-            random: Arc::new(SystemRandom),
-            limits: settings.limits.clone(),
-            pauses: Arc::default(),
-            looks: Arc::default(),
-        };
-        Self { settings, pipeline, store }
+        let api = site.api().await?;
+        let Store { settings, ledger, queue, tasks, results, .. } = site.store()?;
+        let pipeline = pipeline(&settings, (ledger, queue, results), &api, site.keys());
+        Ok(Self { settings, pipeline, tasks })
     }
 }
 
-/// The client of the platform's API. Nothing is sent.
-///
-/// # Errors
-/// When the key is missing or wrong, or the address is.
-pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
-    require_embedded(settings)?;
-    let key = KeySource::of(settings).load()?;
+/// Ledger, queue and results, for the steps.
+type Stored = (Arc<dyn Ledger>, Arc<dyn Queue>, Arc<dyn Results>);
+
+/// What the steps work with.
+fn pipeline(
+    settings: &Settings,
+    (ledger, queue, results): Stored,
+    api: &Arc<ScraperApi>,
+    keys: Arc<dyn KeySource>,
+) -> Pipeline {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let jobs = Paced::new(
+        Rekeyed::new(api, keys, settings.limits.secret_cooldown, Arc::clone(&clock)),
+        Arc::clone(api) as Arc<dyn scraper_api::Usage>,
+        Arc::clone(&clock),
+        PaceSettings {
+            start: settings.pacing.start,
+            ceiling: settings.pacing.ceiling,
+            spacing: settings.pacing.spacing,
+            ..PaceSettings::default()
+        },
+    );
+    Pipeline {
+        ledger,
+        queue,
+        jobs: Arc::new(jobs) as Arc<dyn Jobs>,
+        results,
+        clock,
+        random: Arc::new(SystemRandom),
+        limits: settings.limits.clone(),
+        pauses: Arc::default(),
+        looks: Arc::default(),
+    }
+}
+
+/// The client of the platform's API.
+fn client(settings: &Settings, key: ApiKey) -> Result<Arc<ScraperApi>, CliError> {
     if is_exposed(&settings.api_url) {
         tracing::warn!("api_url is plain http: whoever is in between reads the API key");
     }
@@ -149,18 +275,6 @@ pub(crate) fn api(settings: &Settings) -> Result<Arc<ScraperApi>, CliError> {
     Ok(Arc::new(api))
 }
 
-/// Refuses a backend that this build has not: with the ledger of this machine in its place, jobs
-/// that the other one knows would be paid again.
-fn require_embedded(settings: &Settings) -> Result<(), CliError> {
-    match settings.backend {
-        settings::Backend::Embedded => Ok(()),
-        settings::Backend::Aws(_) => {
-            Err(CliError::new(Exit::Configuration, "this build has no backend on AWS")
-                .hint("leave the setting `backend` out to work with the data folder"))
-        }
-    }
-}
-
 /// Whether a call leaves this machine unencrypted.
 fn is_exposed(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
@@ -172,45 +286,13 @@ fn is_exposed(url: &str) -> bool {
     url.scheme() == "http" && !is_here
 }
 
-/// Makes the data folder, for its owner alone, and makes its name durable: with the name, a power
-/// cut would take everything that was acknowledged below it.
-///
-/// # Errors
-/// When the system refuses.
-pub(crate) fn make_data_dir(dir: &Path) -> Result<(), CliError> {
-    let missing = dir.ancestors().take_while(|folder| !folder.exists()).count();
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let made = builder.create(dir);
-    made.and_then(|()| dir.ancestors().take(missing).try_for_each(sync_name)).map_err(|error| {
-        CliError::new(Exit::System, format!("cannot make the data folder `{}`", dir.display()))
-            .because(error)
-            .hint("name another one with --data-dir or GLEANER_DATA_DIR")
-    })?;
-    if missing == 0 {
-        // Whoever made it may have crashed before this. The folder above may be closed to us, if
-        // somebody else made it.
-        let _ = sync_name(dir);
+/// The error with the advice that fits where the settings say that everything is.
+pub(crate) fn advised(error: CliError, settings: &Settings) -> CliError {
+    match &settings.backend {
+        #[cfg(feature = "aws")]
+        settings::Backend::Aws(_) => aws::advised(error, settings),
+        _ => error,
     }
-    Ok(())
-}
-
-/// Makes the name of a folder durable in the folder above it.
-#[cfg(unix)]
-fn sync_name(folder: &Path) -> std::io::Result<()> {
-    match folder.parent() {
-        Some(above) if above.as_os_str().is_empty() => std::fs::File::open(".")?.sync_all(),
-        Some(above) => std::fs::File::open(above)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
-/// Other systems cannot sync a folder.
-#[cfg(not(unix))]
-fn sync_name(_folder: &Path) -> std::io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

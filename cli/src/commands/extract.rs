@@ -7,7 +7,7 @@ use domain::request::JobRequest;
 use settings::Settings;
 
 use super::fetch_flags::{FetchFlags, FormatFlag};
-use crate::backend::api;
+use crate::backend::Site;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{from_arguments, parse_duration};
@@ -42,7 +42,8 @@ impl Extract {
         }
         let request = JobRequest::extract(&self.url, options)
             .map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
-        let page = api(settings)?.extract_now(&request, self.timeout).await?;
+        let api = Site::of(settings).await?.api().await?;
+        let page = api.extract_now(&request, self.timeout).await?;
         if output == Output::Json {
             output.line(&page.raw.0)?;
             return Ok(Exit::Ok);

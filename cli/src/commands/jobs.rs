@@ -10,7 +10,7 @@ use std::fmt;
 use clap::{Args, Subcommand, ValueEnum};
 use domain::entry::{Entry, State, StateName};
 use domain::job::{JobId, Kind};
-use domain::ports::{EntryFilter, Inspection as _};
+use domain::ports::EntryFilter;
 use domain::time::Timestamp;
 use serde::Serialize;
 use settings::Settings;
@@ -18,7 +18,7 @@ use settings::Settings;
 use find::find;
 pub(crate) use find::{Name, find_all, only, parse_job, reference_of, unknown, url_of};
 
-use crate::backend::Local;
+use crate::backend::{Site, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{Limit, parse_limit, parse_name};
@@ -99,26 +99,26 @@ impl StateFlag {
 
 impl Jobs {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
-        let local = Local::open_existing(settings)?;
+        let store = Site::of(settings).await?.existing_store()?;
         match self.action {
-            None => self.list.run(&local, output).await,
-            Some(Action::Counts) => counts(&local, output).await,
+            None => self.list.run(&store, output).await,
+            Some(Action::Counts) => counts(&store, output).await,
             Some(Action::Show(one)) => {
-                let entry = find(&local.store, &one.id, one.kind).await?;
-                let url = url_of(&local.store, &entry).await?;
+                let entry = find(&*store.ledger, &one.id, one.kind).await?;
+                let url = url_of(&*store.ledger, &entry).await?;
                 output.print(&show::Shown::new(entry, url))?;
                 Ok(Exit::Ok)
             }
             Some(Action::Redrive(one)) => {
-                let entry = find(&local.store, &one.id, one.kind).await?;
-                redrive::redrive(&local, entry, output).await
+                let entry = find(&*store.ledger, &one.id, one.kind).await?;
+                redrive::redrive(&store, entry, output).await
             }
         }
     }
 }
 
 impl List {
-    async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
+    async fn run(self, store: &Store, output: Output) -> Result<Exit, CliError> {
         let filter = EntryFilter {
             state: self.state.map(StateFlag::name),
             kind: self.kind,
@@ -126,13 +126,13 @@ impl List {
         };
         let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
         loop {
-            let page = local.store.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+            let page = store.ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
             for entry in &page.items {
                 if left == 0 {
                     note("note: there are more; raise --limit, or name --state and --kind");
                     return Ok(Exit::Ok);
                 }
-                let url = url_of(&local.store, entry).await?;
+                let url = url_of(&*store.ledger, entry).await?;
                 output.print(&Row::of(entry, url.as_deref()))?;
                 left -= 1;
             }
@@ -241,15 +241,15 @@ impl fmt::Display for Counts {
     }
 }
 
-async fn counts(local: &Local, output: Output) -> Result<Exit, CliError> {
+async fn counts(store: &Store, output: Output) -> Result<Exit, CliError> {
     let (mut jobs, mut dead_by_reason) = (BTreeMap::new(), BTreeMap::new());
-    for (name, count) in local.store.count_entries().await? {
+    for (name, count) in store.ledger.count_entries().await? {
         match name.strip_prefix("dead:") {
             Some(reason) => dead_by_reason.insert(reason.to_owned(), count),
             None => jobs.insert(name, count),
         };
     }
-    let submissions = local.store.count_intents().await?;
+    let submissions = store.ledger.count_intents().await?;
     output.print(&Counts { version: 1, r#type: "counts", jobs, dead_by_reason, submissions })?;
     Ok(Exit::Ok)
 }

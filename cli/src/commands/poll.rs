@@ -12,7 +12,7 @@ use domain::poll::Patience;
 use domain::time::after;
 use settings::Settings;
 
-use crate::backend::Backend;
+use crate::backend::Adapters;
 use crate::commands::jobs::{Name, parse_job};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -62,7 +62,7 @@ impl Poll {
             return Err(CliError::new(Exit::Usage, "`--cap` is shorter than `--base`")
                 .hint("the pauses grow from base to cap"));
         }
-        let backend = Backend::open(settings)?;
+        let backend = Adapters::open(settings).await?;
         let patience = Patience {
             deadline: after(backend.pipeline.clock.now(), self.max_wait),
             base: self.base,

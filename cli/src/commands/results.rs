@@ -5,14 +5,13 @@ mod locate;
 mod show;
 
 use std::fmt;
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use domain::job::{JobId, Kind};
 use serde::Serialize;
 use settings::Settings;
 
-use crate::backend::Local;
+use crate::backend::{Site, Store};
 use crate::commands::jobs::{Name, parse_job};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -31,7 +30,8 @@ enum Action {
     List(list::List),
     /// Print a result: the object of an extract job, or one line per item of a batch or crawl.
     Show(One),
-    /// Print the absolute path of a result's file, or of all files of a batch or crawl.
+    /// Print the absolute path of a result's file, or of all files of a batch or crawl; on AWS
+    /// their URLs.
     Path(One),
 }
 
@@ -52,46 +52,42 @@ struct Place<'a> {
     r#type: &'static str,
     kind: Kind,
     job_id: &'a JobId,
-    /// Relative to the results folder.
+    /// Relative to where the results lie.
     key: &'a str,
-    path: PathBuf,
+    /// The absolute path, or the URL in the bucket.
+    path: String,
 }
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(out)
+        out.write_str(&self.path)
     }
 }
 
 impl Results {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
-        let local = Local::open_existing(settings)?;
+        let store = Site::of(settings).await?.existing_store()?;
         match self.action {
-            Action::List(list) => list.run(&local, output).await,
+            Action::List(list) => list.run(&store, output).await,
             Action::Show(one) => {
-                let located = locate::locate(&local, &one.id, one.kind).await?;
-                show::show(&local, &located).await
+                let located = locate::locate(&store, &one.id, one.kind).await?;
+                show::show(&store, &located).await
             }
             Action::Path(one) => {
-                let located = locate::locate(&local, &one.id, one.kind).await?;
-                path(&local, &located, output).await
+                let located = locate::locate(&store, &one.id, one.kind).await?;
+                path(&store, &located, output).await
             }
         }
     }
 }
 
-async fn path(local: &Local, located: &locate::Located, output: Output) -> Result<Exit, CliError> {
-    let root = local.settings.results_dir();
-    let root = root.canonicalize().map_err(|error| {
-        CliError::new(Exit::System, format!("cannot find the folder `{}`", root.display()))
-            .because(error)
-    })?;
+async fn path(store: &Store, located: &locate::Located, output: Output) -> Result<Exit, CliError> {
     let mut keys = vec![located.key.clone()];
     if located.kind != Kind::Extract {
-        keys.extend(show::manifest(local, located).await?.parts.into_iter().map(|part| part.key));
+        keys.extend(show::manifest(store, located).await?.parts.into_iter().map(|part| part.key));
     }
     for key in &keys {
-        let path = root.join(key);
+        let path = store.root.locate(key)?;
         let (kind, job_id) = (located.kind, &located.job_id);
         output.print(&Place { version: 1, r#type: "path", kind, job_id, key, path })?;
     }

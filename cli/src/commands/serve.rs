@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use self::started::Started;
 use super::settings_flags::SettingsFlags;
-use crate::backend::{Backend, KeySource, Secrets, secret_places};
+use crate::backend::{Embedded, Secrets, SetKey, secret_places};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -53,7 +53,7 @@ impl Serve {
             value: address.clone(),
         });
         let settings = flags.load_with(listen.collect())?;
-        let backend = Backend::open(&settings)?;
+        let backend = Embedded::open(&settings)?;
         let _lock = ServerLock::acquire(&settings.ledger_file()).map_err(locked)?;
         let (server, listeners) = assemble(backend, self.without_webhooks).await?;
         let listening = url(listeners.receiver.as_ref(), &settings.webhook_path)?;
@@ -63,7 +63,7 @@ impl Serve {
         output.print(&Started::of(&settings, listening, metrics))?;
         // The key is asked about beside the work: a platform that is down keeps nobody from
         // receiving.
-        let (pipeline, key) = (server.pipeline.clone(), KeySource::of(&settings).place());
+        let (pipeline, key) = (server.pipeline.clone(), SetKey::of(&settings).place());
         let ended = tokio::select! {
             ended = server.serve(listeners, interrupted.wait()) => ended,
             never = watch_account(&pipeline, &key) => match never {},
@@ -78,10 +78,10 @@ impl Serve {
 
 /// The server, and where it listens.
 async fn assemble(
-    backend: Backend,
+    backend: Embedded,
     without_webhooks: bool,
 ) -> Result<(Server, Listeners), CliError> {
-    let Backend { settings, pipeline, store, .. } = backend;
+    let Embedded { settings, pipeline, store } = backend;
     let secrets = Secrets::of(&settings, Arc::clone(&pipeline.clock));
     let keyring = Keyring::new(Arc::new(secrets), settings.scheme.clone(), &settings.limits);
     let receiver = if without_webhooks {

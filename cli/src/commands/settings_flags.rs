@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command, Id};
-use settings::{FileText, Given, Settings, Sources};
+use settings::{Backend, FileText, Given, Settings, Sources};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -28,6 +28,16 @@ pub(crate) struct SettingsFlags {
     /// there.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Where ledger, queue, results and secrets are: `embedded`, in the data folder, or `aws`, in a
+    /// deployed stack [default: embedded].
+    #[arg(long, global = true, value_name = "BACKEND")]
+    backend: Option<String>,
+    /// CloudFormation stack, whose outputs name all that is used of AWS.
+    #[arg(long, global = true, value_name = "NAME")]
+    stack: Option<String>,
+    /// AWS region of the stack; else as AWS's own variables and profiles say.
+    #[arg(long, global = true, value_name = "REGION")]
+    region: Option<String>,
     /// Folder of ledger, results and secrets [default: gleaner-data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
@@ -122,14 +132,34 @@ impl SettingsFlags {
             variables: environment.keys().cloned().collect(),
             file,
         };
-        settings::resolve(&sources).map_err(|problems| {
+        let settings = settings::resolve(&sources).map_err(|problems| {
             CliError::new(Exit::Configuration, problems.to_string())
                 .hint("docs/configuration.md, which `gleaner settings --markdown` prints, tells all of them")
-        })
+        })?;
+        self.check_backend(&settings)?;
+        Ok(settings)
+    }
+
+    /// Refuses flags of AWS that the backend does not read: whoever gives them means another
+    /// ledger, in which jobs may be paid for that this one knows nothing of.
+    fn check_backend(&self, settings: &Settings) -> Result<(), CliError> {
+        let flags = [("--stack", &self.stack), ("--region", &self.region)];
+        let given = flags.into_iter().find(|(_, value)| value.is_some());
+        match (given, &settings.backend) {
+            (Some((flag, _)), Backend::Embedded) => {
+                let text = format!("{flag} is for a backend on AWS, and this is the embedded one");
+                Err(CliError::new(Exit::Usage, text)
+                    .hint("add --backend aws, or leave the flag out"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn given(&self) -> impl Iterator<Item = Given> {
         let flags = [
+            ("--backend", "backend", &self.backend),
+            ("--stack", "stack", &self.stack),
+            ("--region", "region", &self.region),
             ("--data-dir", "data_dir", &self.data_dir),
             ("--api-url", "api_url", &self.api_url),
             ("--api-key-file", "api_key_file", &self.api_key_file),

@@ -11,7 +11,6 @@ use std::time::Duration;
 use clap::Args;
 use domain::intent::Intent;
 use domain::limits::{CRAWL_DEPTH_MAX, CRAWL_PAGES_MAX};
-use domain::ports::Intents as _;
 use domain::time::after;
 use settings::Settings;
 
@@ -20,7 +19,7 @@ use self::plan::{Plan, Shape, plan};
 use self::report::{Row, Summary};
 use self::telling::Telling;
 use super::fetch_flags::FetchFlags;
-use crate::backend::{Backend, Local};
+use crate::backend::{Adapters, Site};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{Line, Source, from_arguments, parse_duration, parse_name};
@@ -93,7 +92,7 @@ impl Submit {
         if self.dry_run {
             return dry_run(&plan, output, settings).await;
         }
-        let backend = Backend::open(settings)?;
+        let backend = Adapters::open(settings).await?;
         if self.run.is_none() {
             note(&format!("run {}", plan.run));
         }
@@ -125,13 +124,10 @@ impl Submit {
 
 /// Shows what a run would do. The ledger is read if there is one.
 async fn dry_run(plan: &Plan, output: Output, settings: &Settings) -> Result<Exit, CliError> {
-    let ledger = if settings.ledger_file().exists() {
-        Some(Local::open_existing(settings)?.store)
-    } else {
-        None
-    };
+    let site = Site::of(settings).await?;
+    let ledger = if site.is_new() { None } else { Some(site.store()?.ledger) };
     let earlier = match &ledger {
-        Some(ledger) => earlier::look(ledger, plan).await?,
+        Some(ledger) => earlier::look(&**ledger, plan).await?,
         None => Earlier::default(),
     };
     earlier.warn();
@@ -150,7 +146,7 @@ async fn dry_run(plan: &Plan, output: Output, settings: &Settings) -> Result<Exi
 }
 
 async fn submit(
-    backend: &Backend,
+    backend: &Adapters,
     plan: &Plan,
     max_wait: Duration,
     output: Output,
@@ -161,7 +157,7 @@ async fn submit(
         deadline: after(pipeline.clock.now(), max_wait),
         when_blocked: WhenBlocked::Stop,
     };
-    let earlier = earlier::look(&backend.store, plan).await?;
+    let earlier = earlier::look(&*pipeline.ledger, plan).await?;
     earlier.warn();
     let summary = Summary::new(plan, &earlier, false);
     let stop = Stop::default();

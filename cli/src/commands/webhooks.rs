@@ -1,4 +1,4 @@
-//! `gleaner webhooks`: the account's webhooks, and their signing secrets on this machine.
+//! `gleaner webhooks`: the account's webhooks, and their signing secrets where they are kept.
 
 mod create;
 mod report;
@@ -6,15 +6,13 @@ mod report;
 use std::sync::Arc;
 
 use clap::{ArgAction, Args, Subcommand};
-use domain::ports::Clock;
-use domain::signature::secret::Stage;
-use embedded::secrets::{SecretsFile, SecretsFileError, StoredSecret};
+use domain::signature::secret::Secret;
 use scraper_api::{ScraperApi, Webhook, WebhookChange, WebhookId};
 use settings::Settings;
 
 use self::create::Create;
 use self::report::Row;
-use crate::backend::api;
+use crate::backend::{Keeper, Site};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -24,7 +22,8 @@ use system::{SystemClock, SystemRandom};
 /// Create, list, update and delete webhooks at the platform.
 ///
 /// The platform shows a webhook's signing secret once, when it is created: `create` keeps it in the
-/// secrets file, which only its owner may read, and `serve` reads it there.
+/// secrets file, which only its owner may read, and `serve` reads it there. On AWS it goes to the
+/// stack's secret for that kind of webhook, where the receiver reads it.
 #[derive(Debug, Args)]
 pub(crate) struct Webhooks {
     #[command(subcommand)]
@@ -69,17 +68,15 @@ struct Delete {
 /// What the verbs work with.
 struct Account {
     api: Arc<ScraperApi>,
-    file: SecretsFile,
+    keeper: Arc<dyn Keeper>,
     settings: Settings,
 }
 
 impl Webhooks {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
-        let account = Account {
-            api: api(settings)?,
-            file: SecretsFile::new(&settings.secrets_file()),
-            settings: settings.clone(),
-        };
+        let site = Site::of(settings).await?;
+        let (api, keeper) = (site.api().await?, site.keeper());
+        let account = Account { api, keeper, settings: site.settings };
         let done = match self.verb {
             Verb::Create(create) => create.run(output, &account).await,
             Verb::List => account.list(output).await,
@@ -99,27 +96,19 @@ impl Account {
         Ok(listed?)
     }
 
-    /// The secrets that deliveries are accepted with now.
-    fn secrets(&self) -> Result<Vec<StoredSecret>, CliError> {
-        let now = SystemClock.now();
-        let mut secrets = self.file.list().map_err(secrets_file)?;
-        secrets.retain(|stored| stored.is_valid(now));
-        Ok(secrets)
-    }
-
     /// The error without the secrets that are here, which the platform may have repeated.
     fn blot(&self, error: CliError) -> CliError {
-        // A file that cannot be read has been complained of, or holds nothing to repeat.
-        let kept = self.file.list().unwrap_or_default();
-        let kept = kept.iter().map(|stored| stored.secret.expose());
+        let kept = self.keeper.exposed();
+        let kept = kept.iter().map(Secret::expose);
         let given = self.settings.secret_values.iter().map(|(_, value)| value.expose());
         error.without(kept.chain(given))
     }
 
     async fn list(&self, output: Output) -> Result<(), CliError> {
-        let secrets = self.secrets()?;
+        let known = self.keeper.known().await?;
         for webhook in self.webhooks().await? {
-            output.print(&Row::of(&webhook, "listed", has_secret(&secrets, &webhook.id)))?;
+            let is_known = known.contains(webhook.id.as_str());
+            output.print(&Row::of(&webhook, "listed", is_known))?;
         }
         Ok(())
     }
@@ -134,19 +123,8 @@ impl Account {
         let within = self.settings.limits.call_timeout;
         let call = || self.api.update_webhook(&update.id, &change, within);
         let webhook = patiently(&SystemClock, &SystemRandom, call).await?;
-        let secrets = self.secrets()?;
-        let current = secrets.iter().find(|stored| {
-            stored.secret.webhook_id() == Some(webhook.id.as_str())
-                && stored.secret.stage() == Stage::Current
-        });
-        // The file says where each secret's webhook delivers; a change of that is no rotation.
-        if let Some(current) = current
-            && current.url.as_deref() != Some(webhook.url.as_str())
-        {
-            let moved = StoredSecret { url: Some(webhook.url.clone()), ..current.clone() };
-            self.file.replace(moved, None).map_err(secrets_file)?;
-        }
-        output.print(&Row::of(&webhook, "updated", current.is_some()))
+        let is_known = self.keeper.follow(&webhook).await?;
+        output.print(&Row::of(&webhook, "updated", is_known))
     }
 
     async fn delete(&self, output: Output, ids: &[WebhookId]) -> Result<(), CliError> {
@@ -155,25 +133,11 @@ impl Account {
             let call = || delete(&self.api, id, within);
             patiently(&SystemClock, &SystemRandom, call).await?;
             // Only now: as long as the webhook is there, its deliveries must be accepted.
-            let removed = self.file.remove(id.as_str()).map_err(secrets_file)?;
-            output.print(&Row::deleted(id, removed > 0))?;
+            let was_known = self.keeper.release(id).await?;
+            output.print(&Row::deleted(id, was_known))?;
         }
         Ok(())
     }
-}
-
-fn has_secret(secrets: &[StoredSecret], id: &WebhookId) -> bool {
-    secrets.iter().any(|stored| stored.secret.webhook_id() == Some(id.as_str()))
-}
-
-fn secrets_file(error: SecretsFileError) -> CliError {
-    let exit = match &error {
-        SecretsFileError::Busy { .. } => Exit::TryAgain,
-        SecretsFileError::Io { .. } => Exit::System,
-        SecretsFileError::NoWebhook | SecretsFileError::Endless => Exit::Bug,
-        _ => Exit::Configuration,
-    };
-    CliError::new(exit, "the secrets file cannot be used").because(error)
 }
 
 fn parse_id(text: &str) -> Result<WebhookId, String> {

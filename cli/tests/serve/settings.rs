@@ -61,9 +61,15 @@ async fn a_backend_on_aws_is_not_replaced_by_the_data_folder() {
         let dir = TempDir::new().unwrap();
         let mut command = command(dir.path(), &[&["--set", "backend=aws"], verb].concat());
         command.env("GLEANER_API_KEY", "k").env("GLEANER_STACK", "gleaner");
+        command.env("AWS_EC2_METADATA_DISABLED", "true");
         let (code, _, talk) = run(command).await;
         assert_eq!(code, 78, "{verb:?}: {talk}");
-        assert!(talk.contains("this build has no backend on AWS"), "{verb:?}: {talk}");
+        let expected = match verb {
+            ["serve"] => "`serve` is the server of one machine, and the backend is on AWS",
+            _ if cfg!(feature = "aws") => "there is no AWS region",
+            _ => "this build has no backend on AWS\nhint: get it with `cargo install --features aws`",
+        };
+        assert!(talk.contains(expected), "{verb:?}: {talk}");
         assert!(!dir.path().join("gleaner-data").exists(), "{verb:?}");
     }
 }

@@ -4,8 +4,7 @@ use std::fmt;
 
 use domain::entry::{Entry, State};
 use domain::job::{JobId, JobKey, Kind};
-use domain::ports::{Entries as _, EntryFilter, Inspection as _, Intents as _};
-use embedded::SqliteStore;
+use domain::ports::{EntryFilter, Ledger};
 
 use super::PAGE;
 use crate::error::CliError;
@@ -53,32 +52,32 @@ pub(crate) fn parse_job(text: &str) -> Result<Name, NameError> {
 /// # Errors
 /// Those of the ledger.
 pub(crate) async fn find_all(
-    store: &SqliteStore,
+    ledger: &dyn Ledger,
     name: &Name,
     kind: Option<Kind>,
 ) -> Result<Vec<Entry>, CliError> {
     let mut found = Vec::new();
     if let Some(id) = &name.id {
         for kind in Kind::ALL.into_iter().filter(|known| kind.is_none_or(|kind| kind == *known)) {
-            found.extend(store.load(&JobKey::new(kind, id.clone())).await?);
+            found.extend(ledger.load(&JobKey::new(kind, id.clone())).await?);
         }
     }
     if found.is_empty() {
-        found = with_ref(store, &name.reference, kind).await?;
+        found = with_ref(ledger, &name.reference, kind).await?;
     }
     Ok(found)
 }
 
 /// The rows with a ref, up to a bound.
 async fn with_ref(
-    store: &SqliteStore,
+    ledger: &dyn Ledger,
     reference: &str,
     kind: Option<Kind>,
 ) -> Result<Vec<Entry>, CliError> {
     let filter = EntryFilter { state: None, kind, reference: Some(reference.to_owned()) };
     let (mut found, mut cursor) = (Vec::new(), None);
     while found.len() < LOOKED_AT_MAX {
-        let page = store.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+        let page = ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
         found.extend(page.items);
         cursor = page.next;
         if cursor.is_none() {
@@ -102,12 +101,12 @@ pub(crate) fn reference_of(entry: &Entry) -> Option<&str> {
 ///
 /// # Errors
 /// Those of the ledger.
-pub(crate) async fn url_of(store: &SqliteStore, entry: &Entry) -> Result<Option<String>, CliError> {
+pub(crate) async fn url_of(ledger: &dyn Ledger, entry: &Entry) -> Result<Option<String>, CliError> {
     let Some(link) = &entry.link else { return Ok(None) };
     if let Some(request) = &link.request {
         return Ok(request.url().map(str::to_owned));
     }
-    let intent = store.load_intent(&link.submission).await?;
+    let intent = ledger.load_intent(&link.submission).await?;
     Ok(intent.and_then(|intent| intent.request.url().map(str::to_owned)))
 }
 
@@ -116,11 +115,11 @@ pub(crate) async fn url_of(store: &SqliteStore, entry: &Entry) -> Result<Option<
 /// # Errors
 /// When there is none, or more than one, and those of the ledger.
 pub(crate) async fn find(
-    store: &SqliteStore,
+    ledger: &dyn Ledger,
     name: &Name,
     kind: Option<Kind>,
 ) -> Result<Entry, CliError> {
-    only(name, find_all(store, name, kind).await?)?.ok_or_else(|| unknown(name))
+    only(name, find_all(ledger, name, kind).await?)?.ok_or_else(|| unknown(name))
 }
 
 /// The one row, if there is any.

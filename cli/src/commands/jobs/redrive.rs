@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use domain::entry::{Entry, StateName};
 use domain::job::{JobId, Kind};
-use domain::ports::{Clock as _, Queue as _};
+use domain::ports::Clock as _;
 use domain::task::Task;
 use domain::update::{Changed, change};
 use serde::Serialize;
 
-use crate::backend::Local;
+use crate::backend::Store;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
@@ -40,11 +40,11 @@ impl fmt::Display for Redriven {
 ///
 /// # Errors
 /// When the entry is not dead, and those of the ledger.
-pub(super) async fn redrive(local: &Local, entry: Entry, output: Output) -> Result<Exit, CliError> {
+pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Result<Exit, CliError> {
     let now = SystemClock.now();
     let key = entry.key.clone();
-    let changed = change(&local.store, Some(entry), now, |row| {
-        row.filter(|row| !row.is_expired(now))?.redriven(now, &local.settings.limits)
+    let changed = change(&*store.ledger, Some(entry), now, |row| {
+        row.filter(|row| !row.is_expired(now))?.redriven(now, &store.settings.limits)
     })
     .await?;
     let row = match changed {
@@ -59,11 +59,11 @@ pub(super) async fn redrive(local: &Local, entry: Entry, output: Output) -> Resu
         }
     };
     // Only speed rests on the task: the row is due, and the sweep would send one.
-    if local.store.send(&Task { key: key.clone() }, Duration::ZERO).await.is_err() {
+    if store.queue.send(&Task { key: key.clone() }, Duration::ZERO).await.is_err() {
         note("note: the task could not be sent; the sweep sends one later");
         let seen = row.seen();
         let unsent = |now: Option<&Entry>| now.filter(|now| now.seen() == seen).map(Entry::unsent);
-        drop(change(&local.store, Some((*row).clone()), now, unsent).await);
+        drop(change(&*store.ledger, Some((*row).clone()), now, unsent).await);
     }
     output.print(&Redriven {
         version: 1,

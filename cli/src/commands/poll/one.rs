@@ -6,7 +6,7 @@ use domain::poll::{Patience, Polled, poll_until};
 use futures_util::StreamExt as _;
 
 use super::report::{INTERRUPTED, Row, STOPPING, worst};
-use crate::backend::Backend;
+use crate::backend::Adapters;
 use crate::commands::Interrupt;
 use crate::commands::jobs::{Name, find_all, only, unknown};
 use crate::error::CliError;
@@ -24,7 +24,7 @@ const CHAIN_MAX: u32 = 32;
 /// # Errors
 /// Those of the ledger and the result store.
 pub(super) async fn run(
-    backend: &Backend,
+    backend: &Adapters,
     names: &[Name],
     kind: Option<Kind>,
     patience: Patience,
@@ -66,8 +66,8 @@ pub(super) async fn run(
 
 /// The job that the ledger knows by the name; if it knows none, the id is for the platform to know,
 /// as that of an extract job unless the kind is named.
-async fn key_of(backend: &Backend, name: &Name, kind: Option<Kind>) -> Result<JobKey, CliError> {
-    if let Some(entry) = only(name, find_all(&backend.store, name, kind).await?)? {
+async fn key_of(backend: &Adapters, name: &Name, kind: Option<Kind>) -> Result<JobKey, CliError> {
+    if let Some(entry) = only(name, find_all(&*backend.pipeline.ledger, name, kind).await?)? {
         return Ok(entry.key);
     }
     let id = name.id.clone().ok_or_else(|| unknown(name))?;
@@ -76,7 +76,7 @@ async fn key_of(backend: &Backend, name: &Name, kind: Option<Kind>) -> Result<Jo
 
 /// Waits for a job, and for those that were submitted in its place.
 async fn wait(
-    backend: &Backend,
+    backend: &Adapters,
     first: JobKey,
     patience: Patience,
     stop: &Stop,

@@ -9,13 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::job::JobKey;
 use domain::poll::{Crew, News, Patience, RoundsEnded, STOP_GRACE, poll_open};
-use domain::ports::{ApiError, ApiErrorKind, EntryFilter, HeldTask, PortError, TaskSource as _};
+use domain::ports::{ApiError, ApiErrorKind, EntryFilter, HeldTask, PortError};
 use domain::time::{Timestamp, between};
 use domain::work::{Look, PutOff, Worked, look};
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::report::{INTERRUPTED, Outcome, Row, STOPPING, Summary, worst};
-use crate::backend::Backend;
+use crate::backend::Adapters;
 use crate::commands::Interrupt;
 use crate::demo::open_entries;
 use crate::error::CliError;
@@ -30,7 +30,7 @@ const PAGE: u32 = 500;
 
 /// One call that works everything open.
 struct Call<'a> {
-    backend: &'a Backend,
+    backend: &'a Adapters,
     patience: Patience,
     output: Output,
     stop: Stop,
@@ -51,7 +51,7 @@ struct Progress {
 /// # Errors
 /// Those of the ledger and the queue, when they last.
 pub(super) async fn run(
-    backend: &Backend,
+    backend: &Adapters,
     patience: Patience,
     once: bool,
     output: Output,
@@ -128,7 +128,7 @@ impl Call<'_> {
             }
             Ok(Ok(worked)) => {
                 self.note(key, worked).await;
-                if let Err(error) = self.backend.store.acknowledge(&held).await {
+                if let Err(error) = self.backend.tasks.acknowledge(&held).await {
                     tracing::warn!(job.id = %key.job_id, error = ?error, "task could not be acknowledged");
                 }
             }
@@ -143,7 +143,7 @@ impl Call<'_> {
     async fn put_back(&self, held: &HeldTask) {
         let queue = &self.backend.pipeline.queue;
         let returned = match queue.send(&held.task, Duration::ZERO).await {
-            Ok(()) => self.backend.store.acknowledge(held).await,
+            Ok(()) => self.backend.tasks.acknowledge(held).await,
             Err(error) => Err(error),
         };
         if let Err(error) = returned {
@@ -278,7 +278,7 @@ impl Crew for Call<'_> {
             if self.is_ending() {
                 return Ok(ControlFlow::Break(()));
             }
-            let taken = self.backend.store.receive(TAKE_MAX, hold).await?;
+            let taken = self.backend.tasks.receive(TAKE_MAX, hold).await?;
             if taken.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -290,7 +290,7 @@ impl Crew for Call<'_> {
 
     async fn wait(&self, longest: Duration) -> Result<(), PortError> {
         tokio::select! {
-            found = self.backend.store.wait_for_task(longest) => found,
+            found = self.backend.tasks.wait(longest) => found,
             () = self.stop.asked() => Ok(()),
         }
     }

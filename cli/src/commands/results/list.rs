@@ -4,12 +4,11 @@ use std::fmt;
 
 use clap::Args;
 use domain::job::{JobId, JobKey, Kind};
-use domain::ports::{Entries as _, Results as _};
 use domain::time::Date;
 use serde::Serialize;
 
 use super::locate::{EXTRACT, MANIFEST, PAGE};
-use crate::backend::Local;
+use crate::backend::Store;
 use crate::commands::jobs::{reference_of, url_of};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -65,7 +64,7 @@ impl fmt::Display for Row<'_> {
 }
 
 impl List {
-    pub(super) async fn run(self, local: &Local, output: Output) -> Result<Exit, CliError> {
+    pub(super) async fn run(self, store: &Store, output: Output) -> Result<Exit, CliError> {
         let mut left = Limit::rows(self.limit, output);
         let is_wanted = |kind: &Kind| self.kind.is_none_or(|wanted| wanted == *kind);
         for kind in Kind::ALL.into_iter().filter(is_wanted) {
@@ -75,13 +74,13 @@ impl List {
             };
             let mut after: Option<String> = None;
             loop {
-                let keys = local.results.list(&prefix, after.as_deref(), PAGE).await?;
+                let keys = store.results.list(&prefix, after.as_deref(), PAGE).await?;
                 for row in keys.iter().filter_map(|key| row(kind, key)) {
                     if left == 0 {
                         note("note: there are more; raise --limit, or name --kind and --dt");
                         return Ok(Exit::Ok);
                     }
-                    output.print(&row.described(local).await?)?;
+                    output.print(&row.described(store).await?)?;
                     left -= 1;
                 }
                 after = keys.last().cloned();
@@ -96,11 +95,11 @@ impl List {
 
 impl Row<'_> {
     /// The same row with what the ledger knows of the job.
-    async fn described(self, local: &Local) -> Result<Self, CliError> {
+    async fn described(self, store: &Store) -> Result<Self, CliError> {
         let Some(id) = &self.job_id else { return Ok(self) };
         let key = JobKey::new(self.kind, id.clone());
-        let Some(entry) = local.store.load(&key).await? else { return Ok(self) };
-        let url = url_of(&local.store, &entry).await?;
+        let Some(entry) = store.ledger.load(&key).await? else { return Ok(self) };
+        let url = url_of(&*store.ledger, &entry).await?;
         Ok(Self { reference: reference_of(&entry).map(str::to_owned), url, ..self })
     }
 }

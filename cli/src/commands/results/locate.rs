@@ -3,9 +3,9 @@
 use domain::entry::Entry;
 use domain::job::{JobId, JobKey, Kind};
 use domain::place::object_name;
-use domain::ports::{PortError, Results as _};
+use domain::ports::PortError;
 
-use crate::backend::Local;
+use crate::backend::Store;
 use crate::commands::jobs::{Name, find_all, only, reason, result_key};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -33,11 +33,11 @@ pub(super) struct Located {
 /// # Errors
 /// When there is none, with what is known of the job.
 pub(super) async fn locate(
-    local: &Local,
+    store: &Store,
     name: &Name,
     kind: Option<Kind>,
 ) -> Result<Located, CliError> {
-    let entries = find_all(&local.store, name, kind).await?;
+    let entries = find_all(&*store.ledger, name, kind).await?;
     let mut stored = entries.clone();
     stored.retain(|entry| result_key(&entry.state).is_some());
     if let Some(Entry { key: JobKey { kind, job_id }, state, .. }) = only(name, stored)?
@@ -47,7 +47,7 @@ pub(super) async fn locate(
     }
     let mut found = Vec::new();
     if let (Some(id), true) = (&name.id, entries.is_empty()) {
-        found = search(local, id, kind).await?;
+        found = search(store, id, kind).await?;
     }
     match (found.pop(), found.is_empty()) {
         (Some(located), true) => Ok(located),
@@ -74,7 +74,7 @@ pub(super) async fn locate(
 }
 
 /// Walks the results; the name says whose an object is.
-async fn search(local: &Local, id: &JobId, kind: Option<Kind>) -> Result<Vec<Located>, PortError> {
+async fn search(store: &Store, id: &JobId, kind: Option<Kind>) -> Result<Vec<Located>, PortError> {
     let name = object_name(id);
     let mut found = Vec::new();
     for kind in Kind::ALL.into_iter().filter(|known| kind.is_none_or(|kind| kind == *known)) {
@@ -85,7 +85,7 @@ async fn search(local: &Local, id: &JobId, kind: Option<Kind>) -> Result<Vec<Loc
         let prefix = format!("kind={kind}/");
         let mut after: Option<String> = None;
         loop {
-            let keys = local.results.list(&prefix, after.as_deref(), PAGE).await?;
+            let keys = store.results.list(&prefix, after.as_deref(), PAGE).await?;
             if let Some(key) = keys.iter().find(|key| key.ends_with(&ending)) {
                 found.push(Located { kind, job_id: id.clone(), key: key.clone() });
                 break;

@@ -2,11 +2,10 @@
 
 use domain::content::MANIFEST_FORMAT;
 use domain::job::{JobId, Kind};
-use domain::ports::Results as _;
 use serde::Deserialize;
 
 use super::locate::Located;
-use crate::backend::Local;
+use crate::backend::Store;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Reader, write};
@@ -32,14 +31,14 @@ pub(super) struct Part {
 ///
 /// # Errors
 /// When something is missing or damaged; what was printed before it is whole.
-pub(super) async fn show(local: &Local, located: &Located) -> Result<Exit, CliError> {
+pub(super) async fn show(store: &Store, located: &Located) -> Result<Exit, CliError> {
     if located.kind == Kind::Extract {
-        let (_, content) = read(local, &located.key).await?;
+        let (_, content) = read(store, &located.key).await?;
         print(content)?;
         return Ok(Exit::Ok);
     }
-    for part in manifest(local, located).await?.parts {
-        let (sha256, content) = read(local, &part.key).await?;
+    for part in manifest(store, located).await?.parts {
+        let (sha256, content) = read(store, &part.key).await?;
         if sha256 != part.sha256 {
             return Err(CliError::new(
                 Exit::Data,
@@ -58,8 +57,8 @@ pub(super) async fn show(local: &Local, located: &Located) -> Result<Exit, CliEr
 ///
 /// # Errors
 /// When it is missing, damaged, or another job's.
-pub(super) async fn manifest(local: &Local, located: &Located) -> Result<Manifest, CliError> {
-    let (_, content) = read(local, &located.key).await?;
+pub(super) async fn manifest(store: &Store, located: &Located) -> Result<Manifest, CliError> {
+    let (_, content) = read(store, &located.key).await?;
     let unusable = || CliError::new(Exit::Data, format!("`{}` is no manifest", located.key));
     let manifest: Manifest =
         serde_json::from_slice(&content).map_err(|error| unusable().because(error))?;
@@ -71,8 +70,8 @@ pub(super) async fn manifest(local: &Local, located: &Located) -> Result<Manifes
     Ok(manifest)
 }
 
-async fn read(local: &Local, key: &str) -> Result<(String, Vec<u8>), CliError> {
-    match local.results.read(key).await? {
+async fn read(store: &Store, key: &str) -> Result<(String, Vec<u8>), CliError> {
+    match store.results.read(key).await? {
         Some((object, content)) => Ok((object.sha256, content)),
         None => Err(CliError::new(Exit::Data, format!("the object `{key}` is missing"))
             .hint("it was stored and somebody removed it; restore it from a backup")),

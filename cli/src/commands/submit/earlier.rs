@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::intent::{Intent, Submission};
-use domain::ports::{Inspection, PortError};
+use domain::ports::{Ledger, PortError};
 use domain::request::JobRequest;
 
 use super::plan::Plan;
@@ -35,7 +35,7 @@ pub(super) struct Earlier {
 ///
 /// # Errors
 /// Those of the ledger.
-pub(super) async fn look(ledger: &dyn Inspection, plan: &Plan) -> Result<Earlier, PortError> {
+pub(super) async fn look(ledger: &dyn Ledger, plan: &Plan) -> Result<Earlier, PortError> {
     let mut intents = Vec::new();
     let mut cursor = None;
     while intents.len() < LOOKED_AT_MAX {

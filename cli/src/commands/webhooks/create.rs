@@ -3,14 +3,11 @@
 use clap::Args;
 use domain::envelope::EventType;
 use domain::job::Kind;
-use domain::signature::SECRETS_MAX;
 use domain::signature::secret::Secret;
-use embedded::secrets::StoredSecret;
 use scraper_api::{CreatedWebhook, NewWebhook, Webhook};
 
 use super::report::Row;
-use super::{Account, has_secret, parse_description, parse_url, secrets_file};
-use crate::backend::make_data_dir;
+use super::{Account, parse_description, parse_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
@@ -20,14 +17,16 @@ use system::{SystemClock, SystemRandom};
 /// Register webhooks, one per event, and keep their signing secrets.
 ///
 /// A webhook of the same URL and event whose secret is here already is kept. The secret goes to the
-/// secrets file, synced to disk, before anything is printed. A webhook whose creation was not
-/// answered is looked for and deleted, since nobody knows its secret, and made anew.
+/// secrets file, synced to disk, or on AWS to the stack's secret for that kind, before anything is
+/// printed. A webhook whose creation was not answered is looked for and deleted, since nobody knows
+/// its secret, and made anew.
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// Where deliveries shall go [default: the setting `public_url`].
+    /// Where deliveries shall go [default: the setting `public_url`; on AWS the stack's receiver].
     #[arg(long, value_name = "URL", value_parser = parse_url)]
     url: Option<String>,
-    /// Kind of job whose completion shall be delivered; without it all three.
+    /// Kind of job whose completion shall be delivered; without it all three, on AWS those for
+    /// which the stack has a secret.
     #[arg(long = "event", value_name = "KIND", value_parser = parse_kind)]
     events: Vec<Kind>,
     /// Free text, of at most 200 characters.
@@ -51,40 +50,37 @@ impl Create {
                 "give --url, or set public_url to the URL under which the platform reaches `gleaner serve`",
             )
         })?;
-        let kinds = Kind::ALL
-            .into_iter()
-            .filter(|kind| self.events.is_empty() || self.events.contains(kind));
-        let kinds: Vec<_> = kinds.collect();
+        let keeper = &account.keeper;
         // Before the platform is asked for anything: a secret must find its place.
-        if account.settings.secrets_file_given.is_none() {
-            make_data_dir(&account.settings.data_dir)?;
-        }
-        account.file.prepare().map_err(secrets_file)?;
-        let secrets = account.secrets()?;
-        if secrets.len() + kinds.len() > SECRETS_MAX {
-            return Err(CliError::new(Exit::Configuration, "the secrets file is full").hint(
-                "delete webhooks with `gleaner webhooks delete`; it holds at most 30 secrets",
-            ));
-        }
+        keeper.prepare().await?;
+        let known = keeper.known().await?;
+        let kinds = match self.events.as_slice() {
+            [] => keeper.kinds().await?,
+            events => Kind::ALL.into_iter().filter(|kind| events.contains(kind)).collect(),
+        };
         let present = account.webhooks().await?;
-        for kind in kinds {
+        let same = |kind| {
             let event = EventType::completed(kind);
-            let mut same =
-                present.iter().filter(|webhook| webhook.url == url && webhook.event_type == event);
-            let known = same.clone().find(|webhook| has_secret(&secrets, &webhook.id));
-            if let Some(known) = known {
+            let is_same = move |webhook: &&Webhook| webhook.event_type == event;
+            present.iter().filter(|webhook| webhook.url == url).filter(is_same)
+        };
+        let known = |kind| same(kind).find(|webhook| known.contains(webhook.id.as_str()));
+        let new: Vec<_> = kinds.iter().copied().filter(|kind| known(*kind).is_none()).collect();
+        keeper.make_room(&new, &present).await?;
+        for kind in kinds {
+            if let Some(known) = known(kind) {
                 output.print(&Row::of(known, "kept", true))?;
                 continue;
             }
-            if let Some(unknown) = same.next() {
+            if let Some(unknown) = same(kind).next() {
                 note(&format!(
                     "note: webhook {id} delivers {event} to the same URL with a secret that is not \
                      here; remove it with `gleaner webhooks delete {id}`",
                     id = unknown.id.as_str(),
-                    event = event.as_str(),
+                    event = unknown.event_type.as_str(),
                 ));
             }
-            let (webhook, secret) = self.create(account, &url, event).await?;
+            let (webhook, secret) = self.create(account, &url, kind).await?;
             let row = Row::of(&webhook, "created", true);
             output.print(&if self.show_secret { row.showing(secret.expose()) } else { row })?;
         }
@@ -97,16 +93,16 @@ impl Create {
         &self,
         account: &Account,
         url: &str,
-        event_type: EventType,
+        kind: Kind,
     ) -> Result<(Webhook, Secret), CliError> {
         let within = account.settings.limits.call_timeout;
         let wanted = NewWebhook {
             url: url.to_owned(),
-            event_type,
+            event_type: EventType::completed(kind),
             description: Some(self.description.clone()),
         };
         let created = subscribe(&account.api, &SystemClock, &SystemRandom, &wanted, within).await?;
-        let error = match keep(account, &created) {
+        let error = match keep(account, kind, &created).await {
             Ok(secret) => return Ok((created.webhook, secret)),
             Err(error) => error,
         };
@@ -114,28 +110,23 @@ impl Create {
         let call = || delete(&account.api, id, within);
         if patiently(&SystemClock, &SystemRandom, call).await.is_err() {
             let id = id.as_str();
-            return Err(error.hint(format!(
-                "webhook {id} was made and its secret is lost: `gleaner webhooks delete {id}`"
-            )));
+            note(&format!(
+                "note: webhook {id} was made and its secret is lost; remove it with `gleaner \
+                 webhooks delete {id}`"
+            ));
         }
         Err(error)
     }
 }
 
-/// Writes the secret to the file, synced.
-fn keep(account: &Account, created: &CreatedWebhook) -> Result<Secret, CliError> {
+/// Puts the secret where it is kept, durably.
+async fn keep(account: &Account, kind: Kind, created: &CreatedWebhook) -> Result<Secret, CliError> {
     let webhook = &created.webhook;
     let secret = Secret::new(created.secret.expose())
         .and_then(|secret| secret.with_webhook_id(webhook.id.as_str()))
         .map_err(|error| {
             CliError::new(Exit::Data, "the platform gave an unusable signing secret").because(error)
         })?;
-    let stored = StoredSecret {
-        secret: secret.clone(),
-        until: None,
-        url: Some(webhook.url.clone()),
-        event_type: Some(webhook.event_type.as_str().to_owned()),
-    };
-    account.file.add(stored).map_err(secrets_file)?;
+    account.keeper.keep(kind, webhook, &secret).await?;
     Ok(secret)
 }

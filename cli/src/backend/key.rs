@@ -1,15 +1,11 @@
-//! The API key of this machine: in a file, which is read again when the platform refuses the key,
-//! or in a variable.
+//! The account's API key as the settings give it: in a file, or by value.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ports::Clock;
-use scraper_api::{ApiKey, KeyTrouble, Rekeyed, ScraperApi};
+use scraper_api::{ApiKey, KeySource, KeyTrouble};
 use settings::{SecretText, Settings};
 
 use crate::error::CliError;
@@ -24,20 +20,21 @@ const HOW: &str = "put the key into a file that only you can read and name it wi
 
 /// Where the API key is.
 #[derive(Debug, Clone)]
-pub(crate) struct KeySource {
+pub(crate) struct SetKey {
     file: Option<PathBuf>,
     value: Option<SecretText>,
-    cooldown: Duration,
 }
 
-impl KeySource {
+impl SetKey {
     /// As the settings say; a file goes before a value.
     pub(crate) fn of(settings: &Settings) -> Self {
-        Self {
-            file: settings.api_key_file.clone(),
-            value: settings.api_key.clone(),
-            cooldown: settings.limits.secret_cooldown,
-        }
+        Self { file: settings.api_key_file.clone(), value: settings.api_key.clone() }
+    }
+
+    /// Whether the settings give a key at all.
+    #[cfg(feature = "aws")]
+    pub(super) const fn is_set(&self) -> bool {
+        self.file.is_some() || self.value.is_some()
     }
 
     /// Where the key is, for whoever has to mend it.
@@ -52,12 +49,6 @@ impl KeySource {
                 how: "set the right one and start again",
             },
         }
-    }
-
-    /// The API, whose key is read from here again when the platform refuses it.
-    pub(crate) fn rekeyed(self, api: &Arc<ScraperApi>, clock: Arc<dyn Clock>) -> Rekeyed {
-        let cooldown = self.cooldown;
-        Rekeyed::new(api, Arc::new(self), cooldown, clock)
     }
 
     /// Reads the key.
@@ -78,13 +69,10 @@ impl KeySource {
 }
 
 #[async_trait]
-impl scraper_api::KeySource for KeySource {
-    /// A value cannot change while the process runs.
+impl KeySource for SetKey {
     async fn load(&self) -> Result<Option<ApiKey>, KeyTrouble> {
         let Some(file) = self.file.clone() else { return Ok(None) };
-        let read = tokio::task::spawn_blocking(move || read_key(&file)).await?;
-        // The whole text, since this error is read in a log.
-        read.map(Some).map_err(|error| error.render().into())
+        Ok(Some(tokio::task::spawn_blocking(move || read_key(&file)).await??))
     }
 }
 

@@ -1,0 +1,181 @@
+//! Everything on AWS: the ledger in DynamoDB, the queue in SQS, results on S3, secrets in Secrets
+//! Manager, and a stack of CloudFormation that tells where they are.
+
+mod access;
+mod advice;
+mod outputs;
+mod stack;
+mod vault;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_client::SdkConfig;
+use domain::ports::{Clock, ErrorKind, PortError};
+use ledger_dynamodb::DynamoLedger;
+use queue_sqs::SqsQueue;
+use results::{ObjectResults, S3Settings};
+use scraper_api::{ApiKey, KeySource, KeyTrouble};
+use secrets_aws::ApiKeySource;
+use settings::{Aws, Settings};
+
+pub(super) use advice::advised;
+
+use self::outputs::Outputs;
+use self::vault::{SECRETS, Vault};
+use super::{Root, SetKey, Store, Tasks};
+use crate::error::CliError;
+use crate::exit::Exit;
+use system::SystemClock;
+
+/// Pause between two looks into the queue while there is nothing to do: short against a job, and
+/// some thousand requests in a day.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
+
+/// The operation of the secrets that reads the API key, in errors.
+const LOAD_API_KEY: &str = "load_api_key";
+
+/// A deployed bundle as it is reached from here.
+pub(super) struct Bundle {
+    config: SdkConfig,
+    table: String,
+    queue_url: String,
+    bucket: String,
+}
+
+/// What was found.
+pub(super) struct Found {
+    /// The settings, with those that the stack gives.
+    pub(super) settings: Settings,
+    /// Names of the settings that the stack gave.
+    pub(super) from_stack: Vec<&'static str>,
+    /// The bundle.
+    pub(super) bundle: Bundle,
+}
+
+/// Finds region and credentials, and asks the stack, if there is one, for what is not set.
+///
+/// # Errors
+/// When something is missing, or AWS refuses or does not answer.
+pub(super) async fn find(settings: &Settings, named: &Aws) -> Result<Found, CliError> {
+    let config = access::open(named.region.as_deref()).await?;
+    let mut settings = settings.clone();
+    let mut from_stack = Vec::new();
+    if let Some(name) = &named.stack {
+        let outputs = Outputs::of(name, stack::describe(&config, name).await?)?;
+        from_stack = outputs.fill(&mut settings);
+    }
+    let settings::Backend::Aws(Aws {
+        table: Some(table),
+        queue_url: Some(queue_url),
+        bucket: Some(bucket),
+        ..
+    }) = settings.backend.clone()
+    else {
+        return Err(CliError::new(Exit::Configuration, "the backend on AWS is not named in full")
+            .hint("give --stack, or set `table`, `queue_url` and `bucket`"));
+    };
+    Ok(Found { settings, from_stack, bundle: Bundle { config, table, queue_url, bucket } })
+}
+
+impl Bundle {
+    /// Ledger, queue and results. Nothing is asked of AWS yet.
+    ///
+    /// # Errors
+    /// When a name cannot be right.
+    pub(super) fn store(&self, settings: &Settings) -> Result<Store, CliError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let ledger = DynamoLedger::new(&self.config, &self.table, Arc::clone(&clock));
+        let queue = SqsQueue::new(&self.config, &self.queue_url).map_err(|error| {
+            CliError::new(Exit::Configuration, "the queue cannot be used").because(error)
+        })?;
+        let prefix = prefix(settings);
+        let results = S3Settings::new(&self.config, &self.bucket, prefix)
+            .and_then(|place| ObjectResults::on_s3(&place, clock))
+            .map_err(|error| {
+                CliError::new(Exit::Configuration, "the bucket cannot be used").because(error)
+            })?;
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        Ok(Store {
+            settings: settings.clone(),
+            ledger: Arc::new(ledger),
+            queue: Arc::new(queue.clone()),
+            tasks: Arc::new(queue),
+            results: Arc::new(results),
+            root: Root::Bucket(format!("s3://{}/{prefix}{slash}", self.bucket)),
+        })
+    }
+
+    /// The API key: the one that is set, or the one in the secret.
+    ///
+    /// # Errors
+    /// When there is none, or it is none, or it cannot be read.
+    pub(super) async fn api_key(&self, settings: &Settings) -> Result<ApiKey, CliError> {
+        match self.key_secret(settings) {
+            Some(secret) => Ok(secret.read().await?),
+            None => SetKey::of(settings).load(),
+        }
+    }
+
+    /// Where the API key is read again.
+    pub(super) fn keys(&self, settings: &Settings) -> Arc<dyn KeySource> {
+        match self.key_secret(settings) {
+            Some(secret) => Arc::new(secret),
+            None => Arc::new(SetKey::of(settings)),
+        }
+    }
+
+    /// The secret that holds the API key, unless another place is set.
+    fn key_secret(&self, settings: &Settings) -> Option<KeySecret> {
+        let id = named(settings)?.api_key_secret_id.as_deref()?;
+        let is_elsewhere = SetKey::of(settings).is_set();
+        (!is_elsewhere).then(|| KeySecret(ApiKeySource::new(&self.config, id)))
+    }
+
+    /// The signing secrets.
+    pub(super) fn vault(&self, settings: &Settings) -> Vault {
+        let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
+        Vault::new(&self.config, ids.unwrap_or_default())
+    }
+}
+
+/// What the keys of results begin with.
+fn prefix(settings: &Settings) -> &str {
+    named(settings).and_then(|aws| aws.results_prefix.as_deref()).unwrap_or_default()
+}
+
+/// What the settings name of AWS.
+fn named(settings: &Settings) -> Option<&Aws> {
+    match &settings.backend {
+        settings::Backend::Aws(aws) => Some(aws),
+        settings::Backend::Embedded => None,
+    }
+}
+
+/// The API key in Secrets Manager.
+struct KeySecret(ApiKeySource);
+
+impl KeySecret {
+    async fn read(&self) -> Result<ApiKey, PortError> {
+        let text = self.0.load().await?;
+        ApiKey::parse(text.expose()).map_err(|error| {
+            PortError::new(SECRETS, LOAD_API_KEY, ErrorKind::Corrupt).with_source(error)
+        })
+    }
+}
+
+#[async_trait]
+impl KeySource for KeySecret {
+    async fn load(&self) -> Result<Option<ApiKey>, KeyTrouble> {
+        Ok(Some(self.read().await?))
+    }
+}
+
+#[async_trait]
+impl Tasks for SqsQueue {
+    async fn wait(&self, longest: Duration) -> Result<(), PortError> {
+        SystemClock.sleep(longest.min(LOOK_PAUSE)).await;
+        Ok(())
+    }
+}

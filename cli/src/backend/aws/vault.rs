@@ -1,0 +1,302 @@
+//! Signing secrets of webhooks in Secrets Manager, one in each of the secrets that were made for
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use aws_client::{SdkConfig, port_error};
+use aws_sdk_secretsmanager::Client;
+use aws_sdk_secretsmanager::operation::get_secret_value::{
+    GetSecretValueError, GetSecretValueOutput,
+};
+use aws_sdk_secretsmanager::operation::put_secret_value::PutSecretValueError;
+use domain::job::Kind;
+use domain::signature::secret::Secret;
+use scraper_api::{Webhook, WebhookId};
+use sha2::{Digest as _, Sha256};
+
+use crate::backend::Keeper;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::note;
+
+/// The port and the operations in errors.
+pub(super) const SECRETS: &str = "secrets";
+const LOAD: &str = "load";
+pub(super) const KEEP: &str = "keep";
+/// The label of the version that counts.
+const CURRENT: &str = "AWSCURRENT";
+
+/// The secrets of a stack that hold the signing secrets of webhooks.
+///
+/// A secret is written by one call that takes effect only if its current version is still the one
+/// that was read: the new version's id follows from the old one's, and Secrets Manager refuses an
+/// id that is in use for another value. Of two calls that meet, one fails.
+pub(in crate::backend) struct Vault {
+    client: Client,
+    ids: Vec<String>,
+    /// What each secret holds, in the order of `ids`; `None` until it was read.
+    slots: Mutex<Option<Vec<Slot>>>,
+    chosen: Mutex<BTreeMap<Kind, Slot>>,
+}
+
+/// One secret.
+#[derive(Clone)]
+struct Slot {
+    id: String,
+    /// The kind of webhook that it was made for, if its name tells.
+    kind: Option<Kind>,
+    /// The id of its current version, if it has one.
+    version: Option<String>,
+    holds: Holds,
+}
+
+/// What a secret holds.
+#[derive(Clone)]
+enum Holds {
+    /// No value.
+    Nothing,
+    /// A value that names its webhook.
+    Named(Secret),
+    /// A value that names none: a secret that somebody typed, or something unusable.
+    Unnamed(Option<Secret>),
+}
+
+impl Vault {
+    /// The secrets of these names or ARNs. Nothing is read yet.
+    pub(super) fn new(config: &SdkConfig, ids: Vec<String>) -> Self {
+        let (slots, chosen) = (Mutex::default(), Mutex::default());
+        Self { client: Client::new(config), ids, slots, chosen }
+    }
+
+    /// What each secret holds, as it was when this was first asked.
+    async fn slots(&self) -> Result<Vec<Slot>, CliError> {
+        if let Some(slots) = locked(&self.slots).clone() {
+            return Ok(slots);
+        }
+        let mut slots = Vec::new();
+        for id in &self.ids {
+            slots.push(self.read(id).await?);
+        }
+        *locked(&self.slots) = Some(slots.clone());
+        Ok(slots)
+    }
+
+    async fn read(&self, id: &str) -> Result<Slot, CliError> {
+        let call = self.client.get_secret_value().secret_id(id).version_stage(CURRENT);
+        let (version, holds) = match call.send().await {
+            Ok(output) => (output.version_id.clone(), held(&output)),
+            Err(error) => {
+                let refused = error.as_service_error();
+                if !refused.is_some_and(GetSecretValueError::is_resource_not_found_exception) {
+                    return Err(port_error(SECRETS, LOAD, error).into());
+                }
+                // A secret without a value, as a stack makes it; one that is not there at all
+                // shows when it is written.
+                (None, Holds::Nothing)
+            }
+        };
+        Ok(Slot { id: id.to_owned(), kind: kind_of(id), version, holds })
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn held(output: &GetSecretValueOutput) -> Holds {
+    let bytes =
+        output.secret_binary().map(AsRef::as_ref).and_then(|it| std::str::from_utf8(it).ok());
+    let text = output.secret_string().or(bytes).unwrap_or_default();
+    match Secret::parse_stored(text) {
+        Ok(secret) if secret.webhook_id().is_some() => Holds::Named(secret),
+        secret => Holds::Unnamed(secret.ok()),
+    }
+}
+
+/// The kind of webhook that a secret was made for, as its name tells: `ExtractWebhookSecret-...`
+/// of the template, or a name of somebody's own that has one kind in it.
+fn kind_of(id: &str) -> Option<Kind> {
+    let name = id.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
+    let one = |form: fn(Kind) -> String| {
+        let mut kinds = Kind::ALL.into_iter().filter(|kind| name.contains(&form(*kind)));
+        kinds.next().filter(|_| kinds.next().is_none())
+    };
+    one(|kind| format!("{kind}webhook")).or_else(|| one(|kind| kind.to_string()))
+}
+
+impl Slot {
+    /// The secret's name, without what its ARN has before it.
+    fn name(&self) -> &str {
+        self.id.rsplit(':').next().unwrap_or(&self.id)
+    }
+
+    /// Whether a new value would take nothing from anybody: the webhook that the value belongs to
+    /// is gone, or none is left whose secret it could be.
+    fn is_free(&self, present: &[Webhook], known: &BTreeSet<String>) -> bool {
+        let is_known = |webhook: &Webhook| known.contains(webhook.id.as_str());
+        match &self.holds {
+            Holds::Nothing => true,
+            Holds::Named(secret) => {
+                let id = secret.webhook_id();
+                present.iter().all(|webhook| Some(webhook.id.as_str()) != id)
+            }
+            Holds::Unnamed(_) => present.iter().all(is_known),
+        }
+    }
+
+    /// The id of the version that follows the current one.
+    fn next_version(&self) -> String {
+        let version = self.version.as_deref().unwrap_or_default();
+        hex::encode(Sha256::digest(format!("gleaner\n{}\n{version}", self.id)))
+    }
+
+    fn webhook_id(&self) -> Option<&str> {
+        match &self.holds {
+            Holds::Named(secret) => secret.webhook_id(),
+            Holds::Nothing | Holds::Unnamed(_) => None,
+        }
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        match &self.holds {
+            Holds::Named(secret) | Holds::Unnamed(Some(secret)) => Some(secret),
+            Holds::Nothing | Holds::Unnamed(None) => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Keeper for Vault {
+    async fn prepare(&self) -> Result<(), CliError> {
+        if self.ids.is_empty() {
+            return Err(CliError::new(
+                Exit::Configuration,
+                "nothing says where signing secrets go",
+            )
+            .hint("give --stack, or name the secrets in the setting `webhook_secret_ids`"));
+        }
+        Ok(())
+    }
+
+    async fn known(&self) -> Result<BTreeSet<String>, CliError> {
+        let slots = self.slots().await?;
+        Ok(slots.iter().filter_map(Slot::webhook_id).map(str::to_owned).collect())
+    }
+
+    async fn kinds(&self) -> Result<Vec<Kind>, CliError> {
+        let slots = self.slots().await?;
+        let is_open = slots.iter().any(|slot| slot.kind.is_none());
+        let is_wanted = |kind: &Kind| is_open || slots.iter().any(|slot| slot.kind == Some(*kind));
+        Ok(Kind::ALL.into_iter().filter(is_wanted).collect())
+    }
+
+    async fn make_room(&self, kinds: &[Kind], present: &[Webhook]) -> Result<(), CliError> {
+        let (mut free, known) = (self.slots().await?, self.known().await?);
+        free.retain(|slot| slot.is_free(present, &known));
+        // Those that were made for a kind first, so that none is taken by another.
+        for strict in [true, false] {
+            for kind in kinds {
+                if locked(&self.chosen).contains_key(kind) {
+                    continue;
+                }
+                let wanted = if strict { Some(*kind) } else { None };
+                if let Some(at) = free.iter().position(|slot| slot.kind == wanted) {
+                    locked(&self.chosen).insert(*kind, free.remove(at));
+                }
+            }
+        }
+        let chosen = locked(&self.chosen);
+        match kinds.iter().find(|kind| !chosen.contains_key(kind)) {
+            None => Ok(()),
+            Some(kind) => Err(no_room(*kind, locked(&self.slots).as_deref().unwrap_or_default())),
+        }
+    }
+
+    async fn keep(&self, kind: Kind, _webhook: &Webhook, secret: &Secret) -> Result<(), CliError> {
+        let slot = locked(&self.chosen).get(&kind).cloned();
+        let slot = slot.ok_or_else(|| CliError::new(Exit::Bug, "no place was chosen"))?;
+        let value = serde_json::json!({
+            "secret": secret.expose(),
+            "webhook_id": secret.webhook_id(),
+        });
+        let call = self
+            .client
+            .put_secret_value()
+            .secret_id(&slot.id)
+            .client_request_token(slot.next_version())
+            .secret_string(value.to_string())
+            .version_stages(CURRENT);
+        // Before it may be repeated by anybody.
+        if let Some(slots) = locked(&self.slots).as_mut() {
+            slots.push(Slot { holds: Holds::Named(secret.clone()), ..slot.clone() });
+        }
+        match call.send().await {
+            Ok(_) => {
+                note(&format!("note: its signing secret is in `{}`", slot.name()));
+                Ok(())
+            }
+            Err(error) => {
+                let refused = error.as_service_error();
+                if refused.is_some_and(PutSecretValueError::is_resource_exists_exception) {
+                    let text = format!("somebody else has just put a value into `{}`", slot.name());
+                    return Err(CliError::new(Exit::TryAgain, text)
+                        .hint("see what is there with `gleaner webhooks list`, and run it again"));
+                }
+                Err(port_error(SECRETS, KEEP, error).into())
+            }
+        }
+    }
+
+    async fn follow(&self, webhook: &Webhook) -> Result<bool, CliError> {
+        Ok(self.known().await?.contains(webhook.id.as_str()))
+    }
+
+    async fn release(&self, id: &WebhookId) -> Result<bool, CliError> {
+        let slots = self.slots().await?;
+        let Some(slot) = slots.iter().find(|slot| slot.webhook_id() == Some(id.as_str())) else {
+            return Ok(false);
+        };
+        // An empty secret would refuse the deliveries of all webhooks.
+        note(&format!(
+            "note: its signing secret stays in `{}` until the next webhook's takes its place",
+            slot.name()
+        ));
+        Ok(true)
+    }
+
+    fn exposed(&self) -> Vec<Secret> {
+        let slots = locked(&self.slots);
+        slots.iter().flatten().filter_map(Slot::secret).cloned().collect()
+    }
+}
+
+/// What to say where no secret is left for a webhook of this kind.
+fn no_room(kind: Kind, slots: &[Slot]) -> CliError {
+    let fits = |slot: &&Slot| slot.kind.is_none_or(|of| of == kind);
+    let text = format!("there is no secret for the webhook of {kind} jobs");
+    let hint = match slots.iter().find(fits) {
+        None => format!(
+            "name `{kind}` in the stack's parameter WebhookKinds and deploy it again, or leave \
+             it out with --event"
+        ),
+        Some(slot) => match slot.webhook_id() {
+            Some(id) => format!(
+                "`{}` holds the one of webhook {id}: delete that with `gleaner webhooks delete \
+                 {id}` first",
+                slot.name()
+            ),
+            None => format!(
+                "`{}` holds a value that names no webhook, and may be that of one that `gleaner \
+                 webhooks list` shows with an unknown secret: delete that webhook first, or keep \
+                 both",
+                slot.name()
+            ),
+        },
+    };
+    CliError::new(Exit::Configuration, text).hint(hint)
+}
+
+#[cfg(test)]
+mod tests;
