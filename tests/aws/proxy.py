@@ -32,6 +32,7 @@ class Passage(Microburst):
     def __init__(self, upstream):
         super().__init__(upstream, resign=False)
         self.counts = collections.Counter()
+        self.denied = collections.Counter()
 
     async def handle_proxy(self, request):
         body = await request.read()
@@ -40,31 +41,38 @@ class Passage(Microburst):
         self.counts[call.access_key, call.service, call.operation, subject(call)] += 1
         decision = self.engine.decide(call)
         if decision is None:
-            return await self.pass_on(request, body)
+            return await self.pass_on(request, call)
         if decision.response_fault is None:
-            return await apply_decision(request, call, decision) or await self.pass_on(request, body)
+            return await apply_decision(request, call, decision) or await self.pass_on(request, call)
         assert decision.response_fault.abort_bytes == 0, decision.rule
-        await self.pass_on(request, body)
+        await self.pass_on(request, call)
         if request.transport is not None:
             request.transport.abort()
         return web.Response()
 
-    async def pass_on(self, request, body):
+    async def pass_on(self, request, call):
         """Asks the service. The signature covers the host that the caller named, so it stays."""
         async with self.upstream.session.request(
             request.method,
             # As it was written: the signature covers each percent sign as well.
             URL(self.upstream.base_url + request.rel_url.raw_path_qs, encoded=True),
             headers=without_hops(request.headers),
-            data=body,
+            data=call.body,
             allow_redirects=False,
         ) as answer:
             content = await answer.read()
+            if answer.status in (400, 403) and b"AccessDenied" in content:
+                self.denied[call.access_key, call.service, call.operation] += 1
             headers = without_hops(answer.headers)
             return web.Response(status=answer.status, headers=headers, body=content)
 
     async def handle_counts(self, _):
-        return web.json_response([[*call, count] for call, count in self.counts.items()])
+        return web.json_response(
+            {
+                "calls": [[*call, count] for call, count in self.counts.items()],
+                "denied": [[*call, count] for call, count in self.denied.items()],
+            }
+        )
 
 
 def without_hops(headers):
@@ -133,7 +141,11 @@ class Proxy:
 
     def counts(self):
         """Calls so far: access key, service, operation, subject, count."""
-        return [tuple(row) for row in self.ask("GET", "/_counts")]
+        return self.ask("GET", "/_counts")["calls"]
+
+    def denied(self):
+        """Calls that somebody had no right to: access key, service, operation, count."""
+        return self.ask("GET", "/_counts")["denied"]
 
     def set_rules(self, rules):
         """Puts these rules in force and no others; returns their ids in the same order."""

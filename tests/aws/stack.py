@@ -120,10 +120,12 @@ def template():
         for name in path:
             place = step(place, name)
         assert change["reason"]
+        there = step(place, last)
         if "remove" in change:
-            place.remove(step(place, last)) if isinstance(place, list) else place.pop(last)
+            place.remove(there) if isinstance(place, list) else place.pop(last)
+        elif "add" in change:
+            place[last] = [*(there if isinstance(there, list) else [there]), change["add"]]
         else:
-            step(place, last)
             place[last] = change["set"]
     return document
 

@@ -47,6 +47,10 @@ def test_nothing_is_written_over_what_lies_there(run):
     assert conditions == {"*"}
 
 
+def test_nobody_asks_for_what_is_not_granted(run):
+    assert run.world.proxy.denied() == []
+
+
 def test_no_queue_holds_anything_at_the_end(run):
     assert run.world.depth("QueueUrl") == 0
     assert run.world.depth("DeadLetterQueueUrl") == 0

@@ -137,7 +137,11 @@ class World:
             meanwhile()
             return not self.simulator.pending() and not self.owed()
 
-        wait_until("an end of all jobs", settled, within, pause=1.0)
+        try:
+            wait_until("an end of all jobs", settled, within, pause=1.0)
+        except AssertionError as late:
+            owed = [item for item in self.items("job#") if item["state"]["S"] not in TERMINAL]
+            raise AssertionError(f"{late}; owed: {self.owed()}; {owed[:3]}") from late
 
     def download(self):
         """Copies the bucket into a folder; returns it, and the keys written more than once."""
@@ -179,14 +183,14 @@ class World:
         names = ("", "NotVisible", "Delayed")
         return sum(int(attributes[f"ApproximateNumberOfMessages{name}"]) for name in names)
 
-    def restart(self, function):
-        """Has the next invocation of a function start it anew."""
+    def restart(self, function, **variables):
+        """Has the next invocation of a function start it anew, with these variables as well."""
         name = self.output(stack.FUNCTIONS[function] + "Function")
         functions = self.emulator.client("lambda")
-        configuration = functions.get_function_configuration(FunctionName=name)
-        # The emulator goes on with a running process for changes that it takes for cosmetic.
+        environment = functions.get_function_configuration(FunctionName=name)["Environment"]
+        # A change of them starts it anew, also if it is none.
         functions.update_function_configuration(
-            FunctionName=name, MemorySize=configuration["MemorySize"]
+            FunctionName=name, Environment={"Variables": {**environment["Variables"], **variables}}
         )
 
 
