@@ -6,6 +6,7 @@
 
 mod route;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::announce::AnnouncePorts;
@@ -16,11 +17,12 @@ use domain::ports::{Clock, Entries, Queue, Random};
 use domain::receive::{ReceivePorts, receive};
 use domain::signature::Headers;
 use domain::time::between;
+use futures_util::FutureExt as _;
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use lambda_http::request::RequestContext;
 use lambda_http::{Body, Request, RequestExt as _};
-use telemetry::{Metrics, tell};
+use telemetry::{Counter, Metrics, tell};
 
 use route::{Route, route};
 
@@ -77,7 +79,12 @@ impl Receiver {
             format: &self.format,
         };
         let headers = RequestHeaders(headers);
-        let reception = receive(ports, &headers, body).await;
+        // The runtime would show what a panic says to whoever reads the answer.
+        let receiving = AssertUnwindSafe(receive(ports, &headers, body)).catch_unwind();
+        let Ok(reception) = Box::pin(receiving).await else {
+            self.metrics.count(Counter::DeliveriesUnavailable);
+            return StatusCode::SERVICE_UNAVAILABLE;
+        };
         let took = between(began, self.clock.now());
         tell::delivery(&self.metrics, &reception, &headers, body, took);
         StatusCode::from_u16(reception.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)

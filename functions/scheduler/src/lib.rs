@@ -4,6 +4,7 @@
 //! Its input is ignored. A run may end anywhere and may run twice at once: what was done stays done,
 //! and a claim in the ledger only saves the second run its calls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use domain::sweep::{recover_due, sweep};
 use domain::time::{Timestamp, between};
 use domain::within::within;
 use serde::Serialize;
-use telemetry::{Chain, Gauge, Metrics, tell};
+use telemetry::{Chain, Metrics, measure, tell};
 
 /// The control row by which one run at a time is at work.
 const CLAIM: &str = "claim/tick";
@@ -53,8 +54,8 @@ pub enum Ran {
 pub struct Report {
     /// How it ended.
     pub ran: Ran,
-    /// Seconds by which the entry that is most overdue is late; absent if that is not known.
-    pub overdue_secs: Option<u64>,
+    /// What it counted, by the names of docs/logging.md; zeros are left out.
+    pub counted: BTreeMap<&'static str, u64>,
 }
 
 impl Scheduler {
@@ -68,15 +69,19 @@ impl Scheduler {
         let holder = self.pipeline.random.token();
         let Some(claim) = claim::take(ledger, CLAIM, &holder, began, deadline).await? else {
             tracing::info!("another run is at work");
-            return Ok(Report { ran: Ran::Elsewhere, overdue_secs: None });
+            return Ok(self.report(Ran::Elsewhere));
         };
         let left = between(began, deadline).saturating_sub(REPORT_TIME);
         let ran = within(clock, left, Box::pin(self.parts())).await.unwrap_or(Ran::OutOfTime);
-        let overdue_secs = self.measure().await;
+        measure(&self.metrics, self.pipeline.ports()).await;
         self.give_back(claim).await;
         tell::tick(&self.metrics, between(began, clock.now()));
-        tracing::info!(?ran, overdue_secs, "run ended");
-        Ok(Report { ran, overdue_secs })
+        tracing::info!(?ran, "run ended");
+        Ok(self.report(ran))
+    }
+
+    fn report(&self, ran: Ran) -> Report {
+        Report { ran, counted: self.metrics.counts() }
     }
 
     /// Lost answers first, since rows wait for them; lists before single jobs, since they answer for
@@ -90,24 +95,6 @@ impl Scheduler {
         tell::polled(&self.metrics, &bulk_poll(ports, Asked::Due).await);
         tell::swept(&self.metrics, &sweep(ports, self.tick_rows).await);
         if self.is_paused().await { Ran::Paused } else { Ran::Whole }
-    }
-
-    /// Measures what an alarm looks at: the entry that is most overdue, and the account's pause.
-    async fn measure(&self) -> Option<u64> {
-        self.metrics.set(Gauge::Paused, u64::from(self.is_paused().await));
-        let now = self.pipeline.clock.now();
-        match self.pipeline.ledger.list_due(now, None, 1).await {
-            Ok(page) => {
-                let oldest = page.items.first().and_then(|entry| entry.due_at);
-                let late = oldest.map_or(0, |due_at| between(due_at, now).as_secs());
-                self.metrics.set(Gauge::OverdueAge, late);
-                Some(late)
-            }
-            Err(error) => {
-                tracing::warn!(error = %Chain(&error), "what is overdue could not be listed");
-                None
-            }
-        }
     }
 
     async fn is_paused(&self) -> bool {

@@ -18,7 +18,9 @@ use domain::testing::{
 };
 use domain::time::{Timestamp, after};
 use scheduler::{Ran, Report, Scheduler};
-use telemetry::{Counter, Metrics};
+use serde_json::json;
+use settings::Role;
+use telemetry::{Emf, Metrics};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -73,13 +75,13 @@ async fn a_lost_task_is_sent_again() {
     rig.lost("j1").await;
     // Its grace has not passed.
     let report = rig.tick().await;
-    assert_eq!(report, Report { ran: Ran::Whole, overdue_secs: Some(0) });
+    assert_eq!(report, Report { ran: Ran::Whole, counted: [("ticks", 1)].into() });
     assert_eq!(rig.queue.depth(), 0);
     rig.clock.advance(5 * MINUTE);
-    assert_eq!(rig.tick().await.ran, Ran::Whole);
+    let report = rig.tick().await;
+    assert_eq!(report.ran, Ran::Whole);
     assert_eq!(rig.queue.depth(), 1);
-    let metrics = &rig.scheduler.metrics;
-    assert_eq!((metrics.read(Counter::TasksSwept), metrics.read(Counter::Ticks)), (1, 2));
+    assert_eq!(report.counted, [("tasks_swept", 1), ("ticks", 2)].into());
 }
 
 /// Two runs at once: the second leaves the first alone, and after it there is another.
@@ -92,7 +94,7 @@ async fn one_run_at_a_time_is_at_work() {
     let other =
         claim::take(&*rig.ledger, "claim/tick", "other", now, until).await.unwrap().unwrap();
     let report = rig.tick().await;
-    assert_eq!(report, Report { ran: Ran::Elsewhere, overdue_secs: None });
+    assert_eq!(report.ran, Ran::Elsewhere);
     assert_eq!(rig.queue.depth(), 0);
     claim::release(&*rig.ledger, other, now).await.unwrap();
     assert_eq!(rig.tick().await.ran, Ran::Whole);
@@ -118,10 +120,12 @@ async fn a_paused_account_is_left_alone_and_what_waits_is_measured() {
     let until = after(rig.clock.now(), 10 * MINUTE);
     let pauses = &rig.scheduler.pipeline.pauses;
     pauses.extend(&*rig.ledger, Scope::All, until, "throttled").await.unwrap();
-    let report = rig.tick().await;
-    assert_eq!(report.ran, Ran::Paused);
+    assert_eq!(rig.tick().await.ran, Ran::Paused);
+    let told = rig.scheduler.metrics.clone();
+    let documents = Emf::new(Role::Scheduler, "stack").documents(&told, rig.clock.now());
+    let document = documents.first().unwrap();
     // Overdue since the grace of one minute had passed.
-    assert_eq!(report.overdue_secs, Some(9 * 60));
+    assert_eq!((&document["overdue_age"], &document["paused"]), (&json!(9 * 60), &json!(1)));
     assert_eq!(rig.queue.depth(), 0);
 }
 

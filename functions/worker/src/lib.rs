@@ -71,7 +71,7 @@ impl Worker {
                 Ok(task) => tasks.entry(task).or_default().push(id),
                 Err(error) => {
                     self.metrics.count(Counter::TasksFailed);
-                    tracing::warn!(message = id, error = %Chain(&error), "a message that is no task");
+                    tracing::warn!(message.id = id, error = %Chain(&error), "a message that is no task");
                     failed.push(id);
                 }
             }

@@ -1,11 +1,15 @@
 //! What Lambda's front doors do to a delivery on its way, and what they hand over that is none.
 
 use super::rig::{Rig, SECRET, http_api, request, rig, secret};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::ports::{Clock as _, ErrorKind};
+use domain::entry::Entry;
+use domain::job::JobKey;
+use domain::ports::{Clock as _, Entries, ErrorKind, Expected, PortError, Written};
 use domain::time::between;
 use lambda_http::Response;
 use serde_json::{Value, json};
@@ -187,4 +191,32 @@ async fn forged_deliveries_do_not_multiply_reads_of_the_secrets() {
     let cooldowns = between(began, rig.clock.now()).as_secs() / 10;
     assert!((2..=2 + cooldowns).contains(&rig.secrets.loads()), "{}", rig.secrets.loads());
     assert!(cooldowns < 20, "{cooldowns} cool-downs for 4,000 deliveries");
+}
+
+/// A ledger whose adapter is broken.
+struct Broken;
+
+#[async_trait]
+impl Entries for Broken {
+    #[expect(clippy::panic, reason = "what it is for")]
+    async fn load(&self, _key: &JobKey) -> Result<Option<Entry>, PortError> {
+        panic!("the adapter is broken")
+    }
+
+    #[expect(clippy::panic, reason = "what it is for")]
+    async fn write(&self, _entry: &Entry, _expected: Expected) -> Result<Written, PortError> {
+        panic!("the adapter is broken")
+    }
+}
+
+/// A panic of ours is not told to the sender, who shall come again.
+#[tokio::test]
+async fn a_panic_is_503() {
+    let mut rig = rig(vec![secret(SECRET)]);
+    let well = std::mem::replace(&mut rig.receiver.entries, Arc::new(Broken));
+    let event = || http_api(&signed(V1_SIGNATURE), &plain(V1), false);
+    assert_eq!(answer(&rig, event()).await, 503);
+    assert_eq!(rig.metrics.read(Counter::DeliveriesUnavailable), 1);
+    rig.receiver.entries = well;
+    assert_eq!(answer(&rig, event()).await, 202);
 }
