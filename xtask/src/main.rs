@@ -15,6 +15,9 @@ use anyhow::{Result, bail};
 
 use crate::command::{cargo, has, say};
 
+/// The command line with the backend that only a feature brings.
+const CLI_ON_AWS: &[&str] = &["--package", "gleaner", "--features", "aws-testing"];
+
 const HELP: &str = "\
 usage: cargo xtask COMMAND
 
@@ -66,6 +69,9 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
+    cargo(
+        &[&["clippy", "--all-targets", "--locked"], CLI_ON_AWS, &["--", "-D", "warnings"]].concat(),
+    )?;
     command::run(
         command::program("cargo")
             .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"])
@@ -88,10 +94,13 @@ fn test(rest: &[String]) -> Result<()> {
     };
     // The binary is what the Python tests and the process tests run.
     cargo(&["build", "--locked", "--package", "gleaner"])?;
+    dynamodb()?;
     if has("cargo-nextest") {
         cargo(&["nextest", "run", "--workspace", "--locked"])?;
+        cargo(&[&["nextest", "run", "--locked", "--test", "aws"], CLI_ON_AWS].concat())?;
     } else {
         cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"])?;
+        cargo(&[&["test", "--locked", "--test", "aws"], CLI_ON_AWS].concat())?;
     }
     cargo(&["test", "--workspace", "--locked", "--doc"])?;
     if with_python {
@@ -101,6 +110,14 @@ fn test(rest: &[String]) -> Result<()> {
         say("left out: the official client, DuckDB and the emulator of AWS");
     }
     Ok(())
+}
+
+/// Builds the server that stands in for DynamoDB, which the tests that need it would do one by one.
+fn dynamodb() -> Result<()> {
+    let folder = python::target()?.join("dynamodb-server");
+    let mut build = command::program("cargo");
+    build.args(["build", "--quiet", "--locked", "--manifest-path", "tests/dynamodb/Cargo.toml"]);
+    command::run(build.arg("--target-dir").arg(folder))
 }
 
 fn docs() -> Result<()> {
