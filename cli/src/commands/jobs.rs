@@ -12,6 +12,7 @@ use domain::entry::{Entry, State, StateName};
 use domain::job::{JobId, Kind};
 use domain::ports::EntryFilter;
 use domain::time::Timestamp;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use settings::Settings;
 
@@ -26,6 +27,8 @@ use crate::output::{Output, note};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
+/// Rows whose page or seed is looked up at once.
+pub(crate) const ROWS_AT_ONCE: usize = 16;
 
 /// List jobs, show one, count them, or try one again.
 #[derive(Debug, Args)]
@@ -127,14 +130,18 @@ impl List {
         let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
         loop {
             let page = store.ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
-            for entry in &page.items {
-                if left == 0 {
-                    note("note: there are more; raise --limit, or name --state and --kind");
-                    return Ok(Exit::Ok);
-                }
-                let url = url_of(&*store.ledger, entry).await?;
+            let urls: Vec<_> = stream::iter(page.items.iter().take(left))
+                .map(|entry| url_of(&*store.ledger, entry))
+                .buffered(ROWS_AT_ONCE)
+                .try_collect()
+                .await?;
+            for (entry, url) in page.items.iter().zip(&urls) {
                 output.print(&Row::of(entry, url.as_deref()))?;
-                left -= 1;
+            }
+            left -= urls.len();
+            if urls.len() < page.items.len() {
+                note("note: there are more; raise --limit, or name --state and --kind");
+                return Ok(Exit::Ok);
             }
             if page.unreadable > 0 {
                 note(&format!("note: {} rows of the ledger do not decode", page.unreadable));

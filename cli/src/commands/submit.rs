@@ -127,7 +127,7 @@ async fn dry_run(plan: &Plan, output: Output, settings: &Settings) -> Result<Exi
     let site = Site::of(settings).await?;
     let ledger = if site.is_new() { None } else { Some(site.store()?.ledger) };
     let earlier = match &ledger {
-        Some(ledger) => earlier::look(&**ledger, plan).await?,
+        Some(ledger) => earlier::look(&**ledger, settings, plan).await?,
         None => Earlier::default(),
     };
     earlier.warn();
@@ -157,7 +157,7 @@ async fn submit(
         deadline: after(pipeline.clock.now(), max_wait),
         when_blocked: WhenBlocked::Stop,
     };
-    let earlier = earlier::look(&*pipeline.ledger, plan).await?;
+    let earlier = earlier::look(&*pipeline.ledger, &backend.settings, plan).await?;
     earlier.warn();
     let summary = Summary::new(plan, &earlier, false);
     let stop = Stop::default();

@@ -3,13 +3,13 @@
 use crate::output::Output;
 
 /// Rows that a person is shown without asking for more.
-const SHOWN: u64 = 100;
+const SHOWN: usize = 100;
 
 /// A bound on rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// So many.
-    Rows(u64),
+    Rows(u32),
     /// All that there are.
     All,
 }
@@ -17,10 +17,10 @@ pub(crate) enum Limit {
 impl Limit {
     /// The rows to print; a person gets a screenful and a machine everything, unless told
     /// otherwise.
-    pub(crate) const fn rows(limit: Option<Self>, output: Output) -> u64 {
+    pub(crate) fn rows(limit: Option<Self>, output: Output) -> usize {
         match (limit, output) {
-            (Some(Self::Rows(rows)), _) => rows,
-            (Some(Self::All), _) | (None, Output::Json) => u64::MAX,
+            (Some(Self::Rows(rows)), _) => usize::try_from(rows).unwrap_or(usize::MAX),
+            (Some(Self::All), _) | (None, Output::Json) => usize::MAX,
             (None, Output::Text) => SHOWN,
         }
     }
@@ -33,7 +33,7 @@ impl Limit {
 pub(crate) fn parse_limit(text: &str) -> Result<Limit, &'static str> {
     match (text, text.parse::<u32>()) {
         ("all", _) => Ok(Limit::All),
-        (_, Ok(rows)) if rows > 0 => Ok(Limit::Rows(u64::from(rows))),
+        (_, Ok(rows)) if rows > 0 => Ok(Limit::Rows(rows)),
         _ => Err("write a whole number from 1 on, or `all`"),
     }
 }
@@ -50,7 +50,7 @@ mod tests {
             assert!(parse_limit(text).is_err(), "{text}");
         }
         assert_eq!(Limit::rows(None, Output::Text), SHOWN);
-        assert_eq!(Limit::rows(None, Output::Json), u64::MAX);
+        assert_eq!(Limit::rows(None, Output::Json), usize::MAX);
         assert_eq!(Limit::rows(Some(Limit::Rows(3)), Output::Json), 3);
     }
 }

@@ -106,13 +106,16 @@ pub(in crate::backend) fn advised(mut error: CliError, settings: &Settings) -> C
 }
 
 /// Where the API key is, as a person reads it.
-pub(in crate::backend) fn key_place(settings: &Settings) -> String {
+fn key_place(settings: &Settings) -> String {
     let id = named(settings).and_then(|aws| aws.api_key_secret_id.as_deref());
     match (&settings.api_key_file, &settings.api_key, id) {
         (Some(file), ..) => format!("the file `{}`", file.display()),
         (None, Some(_), _) => "GLEANER_API_KEY".to_owned(),
         (None, None, Some(id)) => format!("the secret `{id}` of AWS Secrets Manager"),
-        (None, None, None) => "the stack's secret in AWS Secrets Manager".to_owned(),
+        (None, None, None) => {
+            "the secret of AWS Secrets Manager that the stack's output `ApiKeySecretId` names"
+                .to_owned()
+        }
     }
 }
 

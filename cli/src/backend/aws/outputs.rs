@@ -86,6 +86,3 @@ impl Outputs {
         given
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -299,4 +299,5 @@ fn no_room(kind: Kind, slots: &[Slot]) -> CliError {
 }
 
 #[cfg(test)]
+#[cfg(feature = "aws-testing")]
 mod tests;

@@ -73,6 +73,8 @@ pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Resu
         state: row.state.name(),
         generation: row.generation,
     })?;
-    note("note: a running server works it now; without one, `gleaner poll` does");
+    note(
+        "note: a running server, or the worker on AWS, works it now; without one, `gleaner poll` does",
+    );
     Ok(Exit::Ok)
 }

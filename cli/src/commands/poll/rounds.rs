@@ -105,8 +105,8 @@ impl Call<'_> {
             RoundsEnded::Once => Ended::Once,
             RoundsEnded::Late => Ended::Late,
             RoundsEnded::Done if self.is_blocked() => Ended::Blocked,
-            RoundsEnded::Done if self.open().await? == (0, 0) => Ended::Done,
-            RoundsEnded::Done => Ended::Interrupted,
+            RoundsEnded::Done if self.stop.is_set() => Ended::Interrupted,
+            RoundsEnded::Done => Ended::Done,
         })
     }
 
@@ -194,7 +194,16 @@ impl Call<'_> {
         is_broken || self.stop.is_set() || self.is_blocked()
     }
 
-    /// Jobs and submissions that are still owed.
+    /// Whether nothing is owed any more. What is owed is due one day, which takes a look at one row;
+    /// that nothing is takes a count, since such lists may lag behind the rows.
+    async fn is_settled(&self) -> Result<bool, PortError> {
+        let ledger = &self.backend.pipeline.ledger;
+        let is_idle = ledger.list_due(Timestamp::MAX, None, 1).await?.items.is_empty()
+            && ledger.list_due_intents(Timestamp::MAX, None, 1).await?.items.is_empty();
+        Ok(is_idle && self.open().await? == (0, 0))
+    }
+
+    /// Counts the jobs and submissions that are still owed.
     async fn open(&self) -> Result<(u64, u64), PortError> {
         let pipeline = &self.backend.pipeline;
         let open = open_entries(pipeline).await?;
@@ -208,7 +217,11 @@ impl Call<'_> {
     }
 
     async fn finish(&self, ended: Ended) -> Result<Exit, CliError> {
-        let (open, unanswered) = self.open().await?;
+        let (open, unanswered) = match ended {
+            // It was counted a moment ago.
+            Ended::Done => (0, 0),
+            _ => self.open().await?,
+        };
         if matches!(ended, Ended::Late | Ended::Interrupted) {
             self.list_open(ended).await?;
         }
@@ -296,7 +309,7 @@ impl Crew for Call<'_> {
     }
 
     async fn is_done(&self) -> Result<bool, PortError> {
-        Ok(self.is_ending() || self.open().await? == (0, 0))
+        Ok(self.is_ending() || self.is_settled().await?)
     }
 
     fn hear(&self, news: News<'_>) -> ControlFlow<()> {

@@ -5,11 +5,12 @@ use std::fmt;
 use clap::Args;
 use domain::job::{JobId, JobKey, Kind};
 use domain::time::Date;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
 use super::locate::{EXTRACT, MANIFEST, PAGE};
 use crate::backend::Store;
-use crate::commands::jobs::{reference_of, url_of};
+use crate::commands::jobs::{ROWS_AT_ONCE, reference_of, url_of};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{Limit, parse_limit};
@@ -75,13 +76,18 @@ impl List {
             let mut after: Option<String> = None;
             loop {
                 let keys = store.results.list(&prefix, after.as_deref(), PAGE).await?;
-                for row in keys.iter().filter_map(|key| row(kind, key)) {
-                    if left == 0 {
-                        note("note: there are more; raise --limit, or name --kind and --dt");
-                        return Ok(Exit::Ok);
-                    }
-                    output.print(&row.described(store).await?)?;
+                let rows: Vec<_> = keys.iter().filter_map(|key| row(kind, key)).collect();
+                let is_all = rows.len() <= left;
+                let mut described = stream::iter(rows.into_iter().take(left))
+                    .map(|row| row.described(store))
+                    .buffered(ROWS_AT_ONCE);
+                while let Some(row) = described.try_next().await? {
+                    output.print(&row)?;
                     left -= 1;
+                }
+                if !is_all {
+                    note("note: there are more; raise --limit, or name --kind and --dt");
+                    return Ok(Exit::Ok);
                 }
                 after = keys.last().cloned();
                 if after.is_none() {

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::intent::{Intent, Submission};
 use domain::ports::{Ledger, PortError};
 use domain::request::JobRequest;
+use settings::{Backend, Settings};
 
 use super::plan::Plan;
 use crate::output::note;
 
 /// Rows read at once.
 const PAGE: u32 = 500;
-/// Most submissions that are looked through: a second or two of reading. Beyond them nothing is
-/// said of the rest.
+/// Most submissions that are looked through, on this machine and on AWS: a second or two of reading.
+/// Beyond them nothing is said of the rest.
 const LOOKED_AT_MAX: usize = 100_000;
+const LOOKED_AT_MAX_ON_AWS: usize = 5_000;
 /// Runs that are named.
 const NAMED_MAX: usize = 3;
 
@@ -35,10 +37,18 @@ pub(super) struct Earlier {
 ///
 /// # Errors
 /// Those of the ledger.
-pub(super) async fn look(ledger: &dyn Ledger, plan: &Plan) -> Result<Earlier, PortError> {
+pub(super) async fn look(
+    ledger: &dyn Ledger,
+    settings: &Settings,
+    plan: &Plan,
+) -> Result<Earlier, PortError> {
+    let most = match settings.backend {
+        Backend::Embedded => LOOKED_AT_MAX,
+        Backend::Aws(_) => LOOKED_AT_MAX_ON_AWS,
+    };
     let mut intents = Vec::new();
     let mut cursor = None;
-    while intents.len() < LOOKED_AT_MAX {
+    while intents.len() < most {
         let page = ledger.list_intents(None, cursor.as_ref(), PAGE).await?;
         intents.extend(page.items);
         cursor = page.next;
