@@ -25,5 +25,6 @@ mod keys;
 mod places;
 mod refusals;
 mod secrets;
+mod texts;
 mod webhooks;
 mod world;

@@ -1,5 +1,7 @@
-//! Region and credentials, as the SDK finds them on a person's machine.
+//! Region and credentials, as the SDK finds them on a person's machine. What it logs meanwhile,
+//! whole answers among it, is dropped: what a person should know is in the errors.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +12,9 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_types::region::Region;
 use domain::ports::Clock as _;
 use domain::time::{Timestamp, after};
-use telemetry::Chain;
 use tokio::sync::Mutex;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -29,6 +32,9 @@ const CREDENTIALS_WITHIN: Duration = Duration::from_mins(1);
 /// How long before their end credentials are asked for again.
 const RENEWED_BEFORE: Duration = Duration::from_mins(2);
 
+/// Longest text about credentials that cannot be had, in characters: a program's own words.
+const CAUSE_CHARS_MAX: usize = 500;
+
 /// What a person can do to be known to AWS.
 const SIGN_IN: &str = "sign in with `aws sso login` or `aws configure`, name a profile in \
                        AWS_PROFILE, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
@@ -40,7 +46,8 @@ const SIGN_IN: &str = "sign in with `aws sso login` or `aws configure`, name a p
 pub(super) async fn open(region: Option<&str>) -> Result<SdkConfig, CliError> {
     #[expect(clippy::disallowed_methods, reason = "the SDK reads its own variables, and so do we")]
     let variables = |name: &str| std::env::var(name).ok();
-    let config = aws_client::from_profile(&variables, None, PATIENCE).await.map_err(|error| {
+    let finding = aws_client::from_profile(&variables, None, PATIENCE);
+    let config = finding.with_subscriber(NoSubscriber::default()).await.map_err(|error| {
         CliError::new(Exit::Configuration, "the certificates for AWS cannot be used").because(error)
     })?;
     let region = match region {
@@ -51,27 +58,38 @@ pub(super) async fn open(region: Option<&str>) -> Result<SdkConfig, CliError> {
         CliError::new(Exit::Configuration, "there is no AWS region")
             .hint("give --region, set AWS_REGION or GLEANER_REGION, or name one in the profile")
     })?;
-    let found = config.credentials_provider().ok_or_else(missing)?;
+    let profile = variables("AWS_PROFILE");
+    let found = config.credentials_provider().ok_or_else(|| missing(profile.as_deref()))?;
     let credentials = Arc::new(Remembered { found, last: Mutex::default() });
-    match tokio::time::timeout(CREDENTIALS_WITHIN, credentials.get()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => return Err(unusable(&error)),
-        Err(_) => return Err(unusable(&CredentialsError::provider_timed_out(CREDENTIALS_WITHIN))),
+    let sought = tokio::time::timeout(CREDENTIALS_WITHIN, credentials.get()).await;
+    let sought =
+        sought.unwrap_or_else(|_| Err(CredentialsError::provider_timed_out(CREDENTIALS_WITHIN)));
+    match sought {
+        Ok(_) => {}
+        Err(CredentialsError::CredentialsNotLoaded(_)) => return Err(missing(profile.as_deref())),
+        Err(error) => return Err(unusable(&error)),
     }
     let provider = SharedCredentialsProvider::new(Shared(credentials));
     Ok(config.into_builder().region(region).credentials_provider(provider).build())
 }
 
-fn missing() -> CliError {
-    CliError::new(Exit::Configuration, "there are no AWS credentials").hint(SIGN_IN)
+fn missing(profile: Option<&str>) -> CliError {
+    let text = match profile {
+        Some(profile) => format!("there are no AWS credentials in the profile `{profile}`"),
+        None => "there are no AWS credentials".to_owned(),
+    };
+    CliError::new(Exit::Configuration, text).hint(SIGN_IN)
 }
 
 fn unusable(error: &CredentialsError) -> CliError {
-    if matches!(error, CredentialsError::CredentialsNotLoaded(_)) {
-        return missing();
+    // The causes above the last one say no more than this error itself.
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
     }
+    let told: String = last.to_string().trim().chars().take(CAUSE_CHARS_MAX).collect();
     CliError::new(Exit::Configuration, "the AWS credentials cannot be had")
-        .because(Chain(error).to_string())
+        .because(told)
         .hint(format!("`aws sts get-caller-identity` shows the same; {SIGN_IN}"))
 }
 
@@ -89,7 +107,8 @@ impl Remembered {
         if let Some(credentials) = last.as_ref().filter(|last| is_lasting(last)) {
             return Ok(credentials.clone());
         }
-        let credentials = self.found.provide_credentials().await?;
+        let asking = self.found.provide_credentials();
+        let credentials = asking.with_subscriber(NoSubscriber::default()).await?;
         Ok(last.insert(credentials).clone())
     }
 }
