@@ -52,6 +52,10 @@ FAULTS = {
         "bucket answers 500": {**BUCKET, **error("InternalError", 500), **some(1, 6, 10)},
         "bucket down": {**BUCKET, **down("InternalError", 500)},
     },
+    "cli": {
+        "row written, answer lost": {**WRITE, **LOST, **some(1, 9, 12)},
+        "table throttled": {**TABLE, **error("ThrottlingException", 400), **some(1, 12, 12)},
+    },
     "scheduler": {
         "index throttled": {
             **TABLE,
@@ -74,7 +78,8 @@ class Weather:
     """The faults in force, and how often each has struck."""
 
     def __init__(self, world):
-        self.world = world
+        self.proxy = world.proxy
+        self.keys = {name: key for key, name in calls.callers(world).items()}
         self.struck = {}
         self.ids = {}
 
@@ -82,16 +87,15 @@ class Weather:
         """Puts these faults in force and no others."""
         self.count()
         rules, names = [], []
-        for function, of_it in faults.items():
-            key = calls.access_key(*self.world.stack.roles[function])
+        for caller, of_it in faults.items():
             for name, rule in of_it.items():
-                rules.append({**rule, "headers": {"authorization": key}})
-                names.append(f"{function}: {name}")
-        self.ids = dict(zip(self.world.proxy.set_rules(rules), names, strict=True))
+                rules.append({**rule, "headers": {"authorization": self.keys[caller]}})
+                names.append(f"{caller}: {name}")
+        self.ids = dict(zip(self.proxy.set_rules(rules), names, strict=True))
 
     def count(self):
         """How often each fault has struck so far."""
-        now = self.world.proxy.fired()
+        now = self.proxy.fired()
         for rule, name in self.ids.items():
             self.struck[name] = now[rule]
         return self.struck

@@ -1,8 +1,11 @@
 """One run: jobs of three kinds from submission to the judgement."""
 
 import calls
+from person import Person
 from report import sheet
+from simulated import EVENTS, KEY
 from submission import Plan
+from world import is_ours
 
 # Seconds for a run of a hundred jobs, which takes a quarter of them on an idle machine.
 SETTLED_WITHIN = 180
@@ -11,41 +14,56 @@ SETTLED_WITHIN = 180
 class Run:
     """What a run did and left behind."""
 
-    def __init__(self, world, jobs):
+    def __init__(self, world, jobs, **variables):
         plan = Plan(jobs)
         self.within = SETTLED_WITHIN * max(1, jobs / 100)
         self.world = world
-        world.subscribe()
+        self.person = world.person = Person(world, variables)
+        self.subscribe()
         self.submit(plan)
         self.settle()
         world.tick()
-        self.counts = calls.counted(world)
-        self.jobs = world.jobs()
+        self.counts = calls.counted(self.world)
+        self.jobs = [job for job in world.jobs() if is_ours(job)]
         self.rows = world.rows()
         self.owed = world.owed()
         self.judgement = world.judge()
+
+    def subscribe(self):
+        """Types the API key, and has a webhook registered for each kind; both ways in are used."""
+        self.world.stack.put_secret(self.world.output("ApiKeySecretId"), KEY)
+        for kind in EVENTS:
+            url = self.world.stack.api_url() if kind == "batch" else self.world.stack.url()
+            self.person.gleaner("webhooks", "create", "--event", kind, "--url", url)
 
     def submit(self, plan):
         self.submit_pages(plan)
         self.submit_parents(plan)
 
     def settle(self):
+        """Waits until nobody owes anything."""
         self.world.wait_until_settled(self.within, self.meanwhile)
 
     def meanwhile(self):
         """What is done again and again while the jobs are on their way."""
 
     def submit_pages(self, plan):
-        for url in plan.pages:
-            self.world.simulator.submit(url)
+        self.person.submit(plan.pages, "--run", "pages")
 
     def submit_parents(self, plan):
-        ask = self.world.simulator.ask
-        for urls in plan.batches:
-            ask("POST", "/v1/batch", {"urls": urls, "formats": ["html", "markdown"]}, 202)
-        for url, limit in plan.crawls:
-            body = {"url": url, "limit": limit, "depth": 3, "formats": ["html", "markdown"]}
-            ask("POST", "/v1/crawl", body, 202)
+        for number, urls in enumerate(plan.batches):
+            self.person.submit(urls, "--batch", "--run", f"batch-{number}")
+        self.person.submit(plan.crawls, "--crawl", "--depth", "3", "--run", "crawls")
+        for url in plan.foreign:
+            self.world.simulator.submit(url)
+
+    def finished(self):
+        """How many jobs have a result: pages that were fetched, and whatever else has ended."""
+        ended = ("completed", "failed", "cancelled")
+        return sum(
+            job["status"] == "completed" if job["kind"] == "extract" else job["status"] in ended
+            for job in self.jobs
+        )
 
     def is_balanced(self):
         wrong = ("lost", "stored_twice", "paid_twice", "wrong")
@@ -60,6 +78,7 @@ class Run:
             ("platform's jobs", str(len(self.jobs)), ""),
             *((f"{state} in the ledger", str(count), "") for state, count in states.items()),
             ("stored", str(self.judgement["stored"]), "in the bucket"),
+            ("answers lost", str(self.judgement["answers_lost"]), "of paid calls"),
             ("owed", str(len(self.owed)), ""),
             ("lost", str(self.judgement["lost"]), ""),
             ("stored twice", str(self.judgement["stored_twice"]), ""),

@@ -77,7 +77,7 @@ class Simulator:
 
     def submit(self, url):
         """Submits one page past the ledger, which learns of it by its delivery alone."""
-        body = {"url": url, "formats": ["html"], "processing_mode": "async"}
+        body = {"url": url, "formats": ["html", "markdown"], "processing_mode": "async"}
         return self.ask("POST", "/v1/extract", body, 202)["job_id"]
 
     def books(self):

@@ -13,6 +13,8 @@ const PROGRAMS: [&str; 5] = ["gleaner", "judge", "receiver", "scheduler", "worke
 const JOBS: u32 = 100;
 /// Fewer would leave out one of the three kinds.
 const JOBS_MIN: u32 = 20;
+/// Fewer would not let each fault strike.
+const JOBS_FOR_FAULTS: u32 = 100;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +44,15 @@ pub(crate) fn run_tests(wanted: Wanted) -> Result<()> {
     for name in PROGRAMS {
         build.extend(["--package", name]);
     }
+    build.extend(["--features", "gleaner/aws"]);
     cargo(&build)?;
     let python = environment("e2e-python", REQUIREMENTS)?;
     say("the template and the programs on an emulator of AWS");
     let mut tests = program(&python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    tests.args(["tests/aws/test_calm.py", "tests/aws/test_secrets.py"]);
+    for name in ["calm", "person", "secrets"] {
+        tests.arg(format!("tests/aws/test_{name}.py"));
+    }
     if wanted.faults {
         tests.arg("tests/aws/test_faults.py");
     }
@@ -69,8 +74,9 @@ fn parse(rest: &[String]) -> Result<Wanted> {
             _ => bail!("`e2e-aws` knows `--jobs N` and `--faults` only"),
         }
     }
-    if wanted.jobs < JOBS_MIN {
-        bail!("`--jobs` wants {JOBS_MIN} at least, for each of the three kinds");
+    let least = if wanted.faults { JOBS_FOR_FAULTS } else { JOBS_MIN };
+    if wanted.jobs < least {
+        bail!("`--jobs` wants {least} at least, so that each kind and each fault occurs");
     }
     Ok(wanted)
 }
@@ -88,8 +94,9 @@ mod tests {
         assert_eq!(parsed(&[]).unwrap(), Wanted { jobs: 100, faults: false });
         let wanted = parsed(&["--faults", "--jobs", "500"]).unwrap();
         assert_eq!(wanted, Wanted { jobs: 500, faults: true });
-        for wrong in [&["--jobs"][..], &["--jobs", "many"], &["--jobs", "3"], &["--fast"]] {
-            assert!(parsed(wrong).is_err(), "{wrong:?}");
+        for wrong in ["--jobs", "--jobs many", "--jobs 19", "--faults --jobs 99", "--fast"] {
+            let words: Vec<_> = wrong.split(' ').collect();
+            assert!(parsed(&words).is_err(), "{wrong}");
         }
     }
 }

@@ -1,0 +1,81 @@
+"""Everything that a person does at the command line, on a stack whose worker is switched off."""
+
+import json
+
+import pytest
+
+import calls
+from person import Person
+from simulated import EVENTS, KEY
+from stack import REPOSITORY
+
+# A right that no verb needs on AWS, though the queue's crate knows the call.
+NEEDLESS = {"sqs:GetQueueAttributes"}
+POLL = ("poll", "--base", "100ms", "--cap", "1s", "--max-wait", "60s")
+
+
+@pytest.fixture(scope="module")
+def world(make_world):
+    world = make_world()
+    world.stack.put_secret(world.output("ApiKeySecretId"), KEY)
+    functions = world.emulator.client("lambda")
+    [mapping] = functions.list_event_source_mappings()["EventSourceMappings"]
+    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    world.person = Person(world, {})
+    return world
+
+
+@pytest.fixture(scope="module")
+def person(world):
+    return world.person
+
+
+def test_webhooks_are_made_listed_and_deleted(world, person):
+    made = person.listed("webhook", "webhooks", "create", "--url", world.stack.url())
+    assert {row["event"] for row in made} == set(EVENTS.values())
+    assert all(row["outcome"] == "created" and row["secret_known"] for row in made)
+    listed = person.listed("webhook", "webhooks", "list")
+    assert {row["id"] for row in listed} == {row["id"] for row in made}
+    batches = next(row["id"] for row in made if row["event"] == EVENTS["batch"])
+    person.gleaner("webhooks", "delete", batches)
+    assert len(world.simulator.ask("GET", "/v1/webhooks")["items"]) == 2
+
+
+def test_jobs_of_all_kinds_are_polled_and_shown(world, person):
+    pages = person.submit(["https://e2e.example/a", "https://e2e.example/b"])
+    [batch] = person.submit(["https://e2e.example/c", "https://e2e.example/d"], "--batch")
+    [crawl] = person.submit(["https://site.e2e.example/?pages=5"], "--crawl")
+    ids = {*pages, batch, crawl}
+    person.gleaner(*POLL)
+    assert world.owed() == set()
+    assert {row["job_id"] for row in person.listed("job", "jobs")} == ids
+    assert {row["job_id"] for row in person.listed("result", "results", "list")} == ids
+    for job in ids:
+        person.gleaner("jobs", "show", job)
+        person.gleaner("results", "path", job)
+        assert person.gleaner("results", "show", job)
+    [counts] = person.listed("counts", "jobs", "counts")
+    assert counts["jobs"] == {"stored": len(ids)}
+
+
+def test_a_job_that_failed_too_often_is_tried_again_on_request(world, person):
+    world.simulator.ask("PATCH", "/sim/faults", {"jobs": {"fail_retryable": 1.0}})
+    person.submit(["https://e2e.example/broken"])
+    person.gleaner(*POLL, expected=2)
+    [dead] = person.listed("job", "jobs", "--state", "dead")
+    assert dead["reason"] == "resubmits_exhausted"
+    world.simulator.ask("POST", "/sim/faults", "none")
+    person.gleaner("jobs", "redrive", dead["job_id"])
+    person.gleaner(*POLL)
+    assert world.rows()["extract", dead["job_id"]] == "superseded"
+    assert world.owed() == set()
+
+
+def test_each_right_is_used_and_none_is_missing(world):
+    assert world.proxy.denied() == []
+    asked = {operation for caller, _, operation, _ in calls.counted(world) if caller == "cli"}
+    rights = json.loads((REPOSITORY / "docs/iam.json").read_text(encoding="utf-8"))["roles"]["cli"]
+    idle = {
+        right["action"] for right in rights if not any(call in asked for call in right["calls"])
+    }
+    assert idle <= NEEDLESS
