@@ -8,8 +8,10 @@ use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
 };
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
 /// How long an unused connection is kept. AWS closes its side after some tens of seconds; a
@@ -18,10 +20,16 @@ const IDLE: Duration = Duration::from_secs(20);
 /// Most unused connections kept per host.
 const IDLE_MAX: usize = 8;
 
-/// Delegates, without the check that each new client makes of its HTTP client: it would build a
-/// connector and parse all TLS roots, and throw both away.
+/// Two clients, of which the one for TLS is not made before it is needed: reading a system's roots
+/// takes milliseconds.
+///
+/// It does without the check that each new client of a service makes of its HTTP client: that
+/// would build a connector and parse all TLS roots, and throw both away.
 #[derive(Debug)]
-struct Shared(SharedHttpClient);
+struct Shared {
+    plain: SharedHttpClient,
+    tls: SharedHttpClient,
+}
 
 impl HttpClient for Shared {
     fn http_connector(
@@ -29,16 +37,47 @@ impl HttpClient for Shared {
         settings: &HttpConnectorSettings,
         components: &RuntimeComponents,
     ) -> SharedHttpConnector {
-        self.0.http_connector(settings, components)
+        SharedHttpConnector::new(ByScheme {
+            plain: self.plain.http_connector(settings, components),
+            tls: self.tls.clone(),
+            settings: settings.clone(),
+            components: components.clone(),
+        })
     }
 
     fn connector_metadata(&self) -> Option<ConnectorMetadata> {
-        self.0.connector_metadata()
+        self.tls.connector_metadata()
     }
 }
 
-/// The client. Its TLS roots are read at the first call. Endpoints of plain `http` are allowed.
+/// Sends a request to an address of plain `http` without TLS, and any other with it.
+#[derive(Debug)]
+struct ByScheme {
+    plain: SharedHttpConnector,
+    tls: SharedHttpClient,
+    settings: HttpConnectorSettings,
+    components: RuntimeComponents,
+}
+
+impl HttpConnector for ByScheme {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        if request.uri().starts_with("http://") {
+            self.plain.call(request)
+        } else {
+            self.tls.http_connector(&self.settings, &self.components).call(request)
+        }
+    }
+}
+
+/// The client. Its TLS roots are read at the first call of an address of `https`; endpoints of
+/// plain `http` are allowed, and trust no proxy that is itself reached over TLS.
 pub(crate) fn client(roots: TrustStore) -> SharedHttpClient {
+    let (plain, tls) = (connecting(TrustStore::empty()), connecting(roots));
+    SharedHttpClient::new(Shared { plain, tls })
+}
+
+/// A client that keeps one connector for each pair of time-outs.
+fn connecting(roots: TrustStore) -> SharedHttpClient {
     let connector = move |settings: Option<&HttpConnectorSettings>,
                           components: Option<&RuntimeComponents>| {
         #[expect(clippy::expect_used, reason = "without server names nothing can be wrong")]
@@ -56,5 +95,5 @@ pub(crate) fn client(roots: TrustStore) -> SharedHttpClient {
         builder.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
         builder.tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build()
     };
-    SharedHttpClient::new(Shared(Builder::new().build_with_connector_fn(connector)))
+    Builder::new().build_with_connector_fn(connector)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use settings::{Need, Role, read_by_function};
 
-use super::site::{Process, Site};
+use super::site::{Process, Site, delivery};
 
 /// What Lambda itself sets, and the function cannot do without.
 const OF_LAMBDA: [&str; 3] = ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
@@ -80,4 +80,18 @@ fn a_variable_that_is_of_no_use_is_named_and_not_shown() {
         let said = refusal(&variables);
         assert!(said.contains(name), "{name}: {said}");
     }
+}
+
+/// The system's roots of TLS, which take milliseconds to read, are not read where no address needs
+/// them: without any the SDK would complain, and a debug build of it would panic.
+#[test]
+fn roots_are_not_read_without_need() {
+    testkit::run(async {
+        let mut site = Site::new().await;
+        site.variables.insert("SSL_CERT_FILE".to_owned(), "/proc/self/no-such-file".to_owned());
+        let process = site.start();
+        assert_eq!(site.status(&delivery("job")).await, 202);
+        let written = process.end();
+        assert!(!written.iter().any(|line| line.contains("native root")), "{written:?}");
+    });
 }
