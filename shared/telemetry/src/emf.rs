@@ -5,15 +5,18 @@
 //! sum. A counter that an alarm looks at is told when it is zero, too. Durations are in milliseconds.
 //! The dimensions are the stack, and the role where several functions count separately.
 
+mod document;
+
 use std::io::{self, Write};
 use std::time::Duration;
 
 use domain::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use settings::Role;
 
 use crate::catalogue::{Counter, Dimensions, Gauge, Metric, Timing, Unit, Zero};
 use crate::metrics::Metrics;
+use document::{Directive, Document, Member, Metadata, Name};
 
 /// The namespace of all metrics.
 pub const NAMESPACE: &str = "Gleaner";
@@ -47,83 +50,92 @@ impl Emf {
     /// # Errors
     /// When it cannot be written; what was taken is lost then.
     pub fn flush(&self, metrics: &Metrics, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
-        for document in self.documents(metrics, now) {
+        for told in take(self.role, metrics) {
+            let mut line = serde_json::to_vec(&self.document(told, now))?;
+            line.push(b'\n');
             // As one write, so that no other line comes in between.
-            out.write_all(format!("{document}\n").as_bytes())?;
+            out.write_all(&line)?;
         }
         out.flush()
     }
 
     /// Takes what was counted since the last call, as documents.
     pub fn documents(&self, metrics: &Metrics, now: Timestamp) -> Vec<Value> {
-        let is_ours = |metric: &Metric| metric.is_told_by(self.role);
-        let mut told = Vec::new();
-        for counter in Counter::ALL.iter().filter(|counter| is_ours(counter.metric())) {
-            let (metric, count) = (counter.metric(), metrics.take(*counter));
-            if count > 0 || metric.zero == Zero::Told {
-                told.push((metric, json!(count)));
-            }
-        }
-        for gauge in Gauge::ALL.iter().filter(|gauge| is_ours(gauge.metric())) {
-            told.extend(metrics.take_gauge(*gauge).map(|value| (gauge.metric(), json!(value))));
-        }
-        // The first document holds all of these; the others have values alone.
-        let mut documents = vec![told];
-        for timing in Timing::ALL.iter().filter(|timing| is_ours(timing.metric())) {
-            let values = metrics.take_values(*timing);
-            for (number, values) in values.chunks(VALUES_MAX).enumerate() {
-                let values: Vec<f64> = values.iter().map(|took| millis(*took)).collect();
-                if number == documents.len() {
-                    documents.push(Vec::new());
-                }
-                if let Some(document) = documents.get_mut(number) {
-                    document.push((timing.metric(), json!(values)));
-                }
-            }
-        }
-        documents.retain(|told| !told.is_empty());
-        documents.into_iter().map(|told| self.document(&told, now)).collect()
+        let documents = take(self.role, metrics).into_iter().map(|told| self.document(told, now));
+        // What is told has nothing that JSON does not know.
+        documents.filter_map(|document| serde_json::to_value(document).ok()).collect()
     }
 
-    fn document(&self, told: &[(&Metric, Value)], now: Timestamp) -> Value {
-        let directives: Vec<Value> = [Dimensions::Stack, Dimensions::StackAndRole]
-            .into_iter()
-            .filter_map(|dimensions| {
-                let metrics: Vec<Value> = told
-                    .iter()
-                    .filter(|(metric, _)| metric.dimensions == dimensions)
-                    .map(|(metric, value)| {
-                        json!({ "Name": metric.name, "Unit": unit(metric, value) })
-                    })
-                    .collect();
-                let keys: &[&str] = match dimensions {
-                    Dimensions::Stack => &[STACK],
-                    Dimensions::StackAndRole => &[STACK, ROLE],
-                };
-                let directive =
-                    json!({ "Namespace": NAMESPACE, "Dimensions": [keys], "Metrics": metrics });
-                (!metrics.is_empty()).then_some(directive)
-            })
-            .collect();
-        let metadata =
-            json!({ "Timestamp": now.as_millisecond(), "CloudWatchMetrics": directives });
-        let mut document = Map::new();
-        document.insert("_aws".to_owned(), metadata);
-        document.insert(STACK.to_owned(), json!(self.stack));
-        document.insert(ROLE.to_owned(), json!(self.role.as_str()));
-        for (metric, value) in told {
-            document.insert(metric.name.to_owned(), value.clone());
+    /// The sender of an event waits for its document: it is written without a tree of values.
+    fn document<'a>(&'a self, told: Vec<Told<'a>>, now: Timestamp) -> Document<'a> {
+        let directive = |dimensions, keys| {
+            let told = told.iter().filter(|told| told.metric.dimensions == dimensions);
+            let metrics: Vec<_> = told.map(Told::name).collect();
+            let directive = Directive { dimensions: [keys], metrics, namespace: NAMESPACE };
+            (!directive.metrics.is_empty()).then_some(directive)
+        };
+        let by_stack = directive(Dimensions::Stack, &[STACK]);
+        let by_role = directive(Dimensions::StackAndRole, &[STACK, ROLE]);
+        let directives = by_stack.into_iter().chain(by_role).collect();
+        let metadata = Metadata { directives, timestamp: now.as_millisecond() };
+        let mut members: Vec<_> = told.into_iter().map(|it| (it.metric.name, it.value)).collect();
+        members.push((STACK, Member::Text(&self.stack)));
+        members.push((ROLE, Member::Text(self.role.as_str())));
+        members.sort_unstable_by_key(|(name, _)| *name);
+        Document { metadata, members }
+    }
+}
+
+/// Takes what a function tells. The first part holds all but some values, the others have values
+/// alone.
+fn take(role: Role, metrics: &Metrics) -> Vec<Vec<Told<'static>>> {
+    let is_ours = |metric: &Metric| metric.is_told_by(role);
+    let mut told = Vec::new();
+    for counter in Counter::ALL.iter().filter(|counter| is_ours(counter.metric())) {
+        let (metric, count) = (counter.metric(), metrics.take(*counter));
+        if count > 0 || metric.zero == Zero::Told {
+            told.push(Told { metric, value: Member::Count(count) });
         }
-        Value::Object(document)
+    }
+    for gauge in Gauge::ALL.iter().filter(|gauge| is_ours(gauge.metric())) {
+        let value = metrics.take_gauge(*gauge).map(Member::Count);
+        told.extend(value.map(|value| Told { metric: gauge.metric(), value }));
+    }
+    let mut parts = vec![told];
+    for timing in Timing::ALL.iter().filter(|timing| is_ours(timing.metric())) {
+        let values = metrics.take_values(*timing);
+        for (number, values) in values.chunks(VALUES_MAX).enumerate() {
+            let values = Member::Millis(values.iter().map(|took| millis(*took)).collect());
+            if number == parts.len() {
+                parts.push(Vec::new());
+            }
+            if let Some(part) = parts.get_mut(number) {
+                part.push(Told { metric: timing.metric(), value: values });
+            }
+        }
+    }
+    parts.retain(|told| !told.is_empty());
+    parts
+}
+
+/// One metric and what is told of it.
+struct Told<'a> {
+    metric: &'static Metric,
+    value: Member<'a>,
+}
+
+impl Told<'_> {
+    fn name(&self) -> Name {
+        Name { name: self.metric.name, unit: unit(self.metric, &self.value) }
     }
 }
 
 /// CloudWatch's word for what the numbers are.
-fn unit(metric: &Metric, value: &Value) -> &'static str {
+fn unit(metric: &Metric, value: &Member) -> &'static str {
     match metric.unit {
         Unit::Count => "Count",
         // Lists are durations, see above.
-        Unit::Seconds if value.is_array() => "Milliseconds",
+        Unit::Seconds if matches!(value, Member::Millis(_)) => "Milliseconds",
         Unit::Seconds => "Seconds",
         Unit::None => "None",
     }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use domain::time::{Timestamp, after};
+use serde_json::json;
 
 use super::*;
 use crate::catalogue::all;
