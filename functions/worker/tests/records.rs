@@ -188,7 +188,7 @@ async fn every_file_gets_the_answer_that_is_promised() {
     }
 }
 
-/// What is answered is what AWS reads: a list that is there although it is empty. Anything else
+/// WK-01: what is answered is what AWS reads: a list that is there although it is empty. Anything else
 /// counts as a failure of all records.
 #[tokio::test]
 async fn an_answer_without_failures_says_so() {
@@ -199,7 +199,7 @@ async fn an_answer_without_failures_says_so() {
     assert_eq!(rig.results.keys().len(), 1);
 }
 
-/// WK: a record's trouble is its own, a panic and a message that is no task included.
+/// WK-03: a record's trouble is its own, a panic and a message that is no task included.
 #[tokio::test]
 async fn the_trouble_of_one_record_is_its_alone() {
     let rig = rig();

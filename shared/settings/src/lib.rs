@@ -5,7 +5,7 @@
 //! value is in an error, in `Debug` output or in what is shown. It reads neither the environment
 //! nor the disk: both come in.
 //!
-//! The command line has [`resolve`]. A function on AWS Lambda has variables alone: it gives
+//! The command line has [`resolve()`]. A function on AWS Lambda has variables alone: it gives
 //! `std::env::vars_os()` to [`Environment::of`], starts its log at [`Environment::log_level`], and
 //! loads the settings of its role. Problems go to the log as one line, and the process fails.
 

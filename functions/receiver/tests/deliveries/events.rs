@@ -25,6 +25,8 @@ fn promised() -> BTreeMap<String, String> {
     .collect()
 }
 
+/// FD-01, FD-03, FD-04, FD-05, FD-06: every front door, a balancer with multi-value headers alone
+/// among them.
 #[tokio::test]
 async fn every_file_gets_the_answer_that_is_promised() {
     let promised = promised();
