@@ -1,5 +1,7 @@
 //! The bundle on an emulator of AWS: the template as it stands, the programs as they are built.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result, bail};
 
 use crate::command::{cargo, has, program, run, say};
@@ -46,6 +48,7 @@ pub(crate) fn run_tests(wanted: Wanted) -> Result<()> {
     }
     build.extend(["--features", "gleaner/aws"]);
     cargo(&build)?;
+    let programs = set_aside()?;
     let python = environment("e2e-python", REQUIREMENTS)?;
     say("the template and the programs on an emulator of AWS");
     let mut tests = program(&python);
@@ -57,8 +60,20 @@ pub(crate) fn run_tests(wanted: Wanted) -> Result<()> {
         tests.arg("tests/aws/test_faults.py");
     }
     tests.arg("--jobs").arg(wanted.jobs.to_string());
-    tests.arg("--programs").arg(target()?.join("debug"));
+    tests.arg("--programs").arg(programs);
     run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// Copies what was built, so that a build meanwhile, perhaps with other features, changes nothing.
+fn set_aside() -> Result<PathBuf> {
+    let target = target()?;
+    let folder = target.join("e2e");
+    std::fs::create_dir_all(&folder)?;
+    for name in PROGRAMS {
+        let built = target.join("debug").join(name);
+        std::fs::copy(&built, folder.join(name)).with_context(|| built.display().to_string())?;
+    }
+    Ok(folder)
 }
 
 fn parse(rest: &[String]) -> Result<Wanted> {
