@@ -71,8 +71,8 @@ impl Site {
             #[cfg(not(feature = "aws"))]
             settings::Backend::Aws(_) => {
                 Err(CliError::new(Exit::Configuration, "this build has no backend on AWS").hint(
-                    "get it with `cargo install --features aws`, or leave the setting `backend` \
-                     out to work with the data folder",
+                    "get it with `cargo install --path cli --features aws`, or leave the setting \
+                     `backend` out to work with the data folder",
                 ))
             }
         }

@@ -25,7 +25,7 @@ pub enum Exit {
     System,
     /// Try again later: throttled, paused, or held by another process.
     TryAgain,
-    /// The API key was refused or may not do this.
+    /// The API key or the AWS credentials were refused, or may not do this.
     Denied,
     /// The account is out of tokens.
     PaymentRequired,
@@ -86,7 +86,7 @@ impl Exit {
             Self::Bug => "a bug in gleaner; please report it",
             Self::System => "the system refused: no space, port in use, file in use",
             Self::TryAgain => "try again later: throttled, paused, or held by another process",
-            Self::Denied => "the API key was refused or may not do this",
+            Self::Denied => "the API key or the AWS credentials were refused, or may not do this",
             Self::Configuration => "a setting is missing or wrong",
             Self::PaymentRequired => "the account is out of tokens",
         }

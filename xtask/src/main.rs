@@ -97,10 +97,10 @@ fn test(rest: &[String]) -> Result<()> {
     dynamodb()?;
     if has("cargo-nextest") {
         cargo(&["nextest", "run", "--workspace", "--locked"])?;
-        cargo(&[&["nextest", "run", "--locked", "--test", "aws"], CLI_ON_AWS].concat())?;
+        cargo(&[&["nextest", "run", "--locked", "--lib", "--test", "aws"], CLI_ON_AWS].concat())?;
     } else {
         cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"])?;
-        cargo(&[&["test", "--locked", "--test", "aws"], CLI_ON_AWS].concat())?;
+        cargo(&[&["test", "--locked", "--lib", "--test", "aws"], CLI_ON_AWS].concat())?;
     }
     cargo(&["test", "--workspace", "--locked", "--doc"])?;
     if with_python {

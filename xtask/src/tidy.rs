@@ -1,6 +1,6 @@
 //! House rules that no lint knows. Each finding names the file and what to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -115,6 +115,7 @@ const DOMAIN_MAY_USE: [&str; 14] = [
 pub(crate) fn run() -> Result<()> {
     let mut findings = Vec::new();
     dependencies(&mut findings)?;
+    default_build(&mut findings)?;
     let files = files(&root())?;
     for file in &files {
         source(file, &mut findings)?;
@@ -164,6 +165,28 @@ fn dependencies(findings: &mut Vec<String>) -> Result<()> {
                 findings.push(format!("`domain` may not use `{on}`"));
             }
         }
+    }
+    Ok(())
+}
+
+/// Who installs the command line without naming a feature builds no client of AWS.
+fn default_build(findings: &mut Vec<String>) -> Result<()> {
+    let tree = output(program("cargo").args([
+        "tree",
+        "--locked",
+        "--package",
+        "gleaner",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+    ]))?;
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    // The cryptography of that name is that of TLS everywhere.
+    let is_of_aws = |name: &&str| name.starts_with("aws-") && !name.starts_with("aws-lc-");
+    let found: BTreeSet<&str> = names.filter(is_of_aws).collect();
+    for name in found {
+        findings.push(format!("`gleaner` builds `{name}` without its feature `aws`"));
     }
     Ok(())
 }

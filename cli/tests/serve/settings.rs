@@ -68,7 +68,7 @@ async fn a_backend_on_aws_is_not_replaced_by_the_data_folder() {
             ["serve"] => "`serve` is the server of one machine, and the backend is on AWS",
             _ if cfg!(feature = "aws") => "there is no AWS region",
             _ => {
-                "this build has no backend on AWS\nhint: get it with `cargo install --features aws`"
+                "this build has no backend on AWS\nhint: get it with `cargo install --path cli --features aws`"
             }
         };
         assert!(talk.contains(expected), "{verb:?}: {talk}");
