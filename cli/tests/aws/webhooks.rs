@@ -170,3 +170,18 @@ async fn a_deleted_webhook_leaves_its_secret_until_the_next_one() {
     assert_eq!(again["crawl_completed"]["outcome"], "created");
     assert_eq!(again["extract_completed"]["outcome"], "kept");
 }
+
+/// A secret that somebody is deleting takes no new value.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_is_going_is_told_so() {
+    let world = World::new(quick()).await;
+    world.secrets.delete(BATCH);
+    let ran = world.run(&CREATE).await.expect(78);
+    assert!(ran.err.contains("it was marked for deletion"), "{}", ran.err);
+    assert!(
+        ran.err.contains("the secret (setting `webhook_secret_ids`) is not there"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(world.secrets.seen().iter().filter(|call| call.starts_with("Put")).count(), 0);
+}

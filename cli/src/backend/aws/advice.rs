@@ -6,7 +6,7 @@ use domain::ports::{ErrorKind, PortError};
 use settings::{Aws, Settings};
 
 use super::stack::{DESCRIBE, STACK};
-use super::vault::{KEEP, SECRETS};
+use super::vault::{GOING, KEEP, SECRETS};
 use super::{LOAD_API_KEY, named};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -31,9 +31,10 @@ const UNKNOWN: [&str; 14] = [
     "UnrecognizedClient",
     "UnrecognizedClientException",
 ];
-/// Codes of a table, queue, bucket or secret that is not there.
-const ABSENT: [&str; 6] = [
+/// Codes of a table, queue, bucket or secret that is not there, or not for long.
+const ABSENT: [&str; 7] = [
     "AWS.SimpleQueueService.NonExistentQueue",
+    GOING,
     "InvalidAddress",
     "NoSuchBucket",
     "PermanentRedirect",

@@ -2,16 +2,20 @@
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use aws_client::{SdkConfig, port_error};
+use aws_client::{SdkConfig, classify};
 use aws_sdk_secretsmanager::Client;
+use aws_sdk_secretsmanager::config::http::HttpResponse;
+use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_secretsmanager::operation::get_secret_value::{
     GetSecretValueError, GetSecretValueOutput,
 };
 use aws_sdk_secretsmanager::operation::put_secret_value::PutSecretValueError;
 use domain::job::Kind;
+use domain::ports::{ErrorKind, PortError};
 use domain::signature::secret::Secret;
 use scraper_api::{Webhook, WebhookId};
 use sha2::{Digest as _, Sha256};
@@ -25,6 +29,8 @@ use crate::output::note;
 pub(super) const SECRETS: &str = "secrets";
 const LOAD: &str = "load";
 pub(super) const KEEP: &str = "keep";
+/// The code for a secret that is marked for deletion.
+pub(super) const GOING: &str = "InvalidRequestException";
 /// The label of the version that counts.
 const CURRENT: &str = "AWSCURRENT";
 
@@ -90,7 +96,7 @@ impl Vault {
             Err(error) => {
                 let refused = error.as_service_error();
                 if !refused.is_some_and(GetSecretValueError::is_resource_not_found_exception) {
-                    return Err(port_error(SECRETS, LOAD, error).into());
+                    return Err(failed(LOAD, error));
                 }
                 // A secret without a value, as a stack makes it; one that is not there at all
                 // shows when it is written.
@@ -103,6 +109,17 @@ impl Vault {
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that failed. A secret that is marked for deletion is an operator's to mend, and no bug.
+fn failed<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> CliError
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let is_going = error.code() == Some(GOING);
+    let (kind, source) = classify(error);
+    let kind = if is_going { ErrorKind::Denied } else { kind };
+    PortError::new(SECRETS, operation, kind).with_source(source).into()
 }
 
 fn held(output: &GetSecretValueOutput) -> Holds {
@@ -241,10 +258,13 @@ impl Keeper for Vault {
                 let refused = error.as_service_error();
                 if refused.is_some_and(PutSecretValueError::is_resource_exists_exception) {
                     let text = format!("somebody else has just put a value into `{}`", slot.name());
-                    return Err(CliError::new(Exit::TryAgain, text)
-                        .hint("see what is there with `gleaner webhooks list`, and run it again"));
+                    return Err(CliError::new(Exit::TryAgain, text).hint(
+                        "see what is there with `gleaner webhooks list`, and run it again; if \
+                             it was you who made an older version the current one, put any value \
+                             into it by hand first",
+                    ));
                 }
-                Err(port_error(SECRETS, KEEP, error).into())
+                Err(failed(KEEP, error))
             }
         }
     }
