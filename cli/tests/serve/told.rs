@@ -5,12 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::ports::Clock as _;
 use simulator::{Config, SystemClock};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::http::{NAME, Request, SECRET, V1};
 use super::process::{Process, command, run};
+
+/// Pause between two looks at what is being waited for.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 const SERVE: [&str; 4] = ["serve", "--json", "--listen", "127.0.0.1:0"];
 
@@ -58,7 +62,7 @@ async fn log_lines_have_readable_fields() {
     write(&file, "{\"secret\":", 0o600);
     let unread = async {
         while forged.send(server.addr()).await != 503 {
-            tokio::task::yield_now().await;
+            system::SystemClock.sleep(LOOK_PAUSE).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), unread).await.unwrap();
