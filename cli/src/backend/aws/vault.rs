@@ -1,6 +1,8 @@
 //! Signing secrets of webhooks in Secrets Manager, one in each of the secrets that were made for
 //! them.
 
+mod slot;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
@@ -10,16 +12,14 @@ use aws_client::{SdkConfig, classify};
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::config::http::HttpResponse;
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_secretsmanager::operation::get_secret_value::{
-    GetSecretValueError, GetSecretValueOutput,
-};
+use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError;
 use aws_sdk_secretsmanager::operation::put_secret_value::PutSecretValueError;
 use domain::job::Kind;
 use domain::ports::{ErrorKind, PortError};
 use domain::signature::secret::Secret;
 use scraper_api::{Webhook, WebhookId};
-use sha2::{Digest as _, Sha256};
 
+use self::slot::{Slot, no_room};
 use crate::backend::Keeper;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -34,6 +34,10 @@ pub(super) const GOING: &str = "InvalidRequestException";
 /// The label of the version that counts.
 const CURRENT: &str = "AWSCURRENT";
 
+/// What to do when somebody else was faster.
+const BUSY: &str = "see what is there with `gleaner webhooks list`, and run it again; if it was you \
+                    who made an older version the current one, put any value into it by hand first";
+
 /// The secrets of a stack that hold the signing secrets of webhooks.
 ///
 /// A secret is written by one call that takes effect only if its current version is still the one
@@ -45,35 +49,20 @@ pub(in crate::backend) struct Vault {
     /// What each secret holds, in the order of `ids`; `None` until it was read.
     slots: Mutex<Option<Vec<Slot>>>,
     chosen: Mutex<BTreeMap<Kind, Slot>>,
-}
-
-/// One secret.
-#[derive(Clone)]
-struct Slot {
-    id: String,
-    /// The kind of webhook that it was made for, if its name tells.
-    kind: Option<Kind>,
-    /// The id of its current version, if it has one.
-    version: Option<String>,
-    holds: Holds,
-}
-
-/// What a secret holds.
-#[derive(Clone)]
-enum Holds {
-    /// No value.
-    Nothing,
-    /// A value that names its webhook.
-    Named(Secret),
-    /// A value that names none: a secret that somebody typed, or something unusable.
-    Unnamed(Option<Secret>),
+    /// What was put, or tried to be.
+    put: Mutex<Vec<Secret>>,
 }
 
 impl Vault {
     /// The secrets of these names or ARNs. Nothing is read yet.
     pub(super) fn new(config: &SdkConfig, ids: Vec<String>) -> Self {
-        let (slots, chosen) = (Mutex::default(), Mutex::default());
-        Self { client: Client::new(config), ids, slots, chosen }
+        Self {
+            client: Client::new(config),
+            ids,
+            slots: Mutex::default(),
+            chosen: Mutex::default(),
+            put: Mutex::default(),
+        }
     }
 
     /// What each secret holds, as it was when this was first asked.
@@ -91,19 +80,19 @@ impl Vault {
 
     async fn read(&self, id: &str) -> Result<Slot, CliError> {
         let call = self.client.get_secret_value().secret_id(id).version_stage(CURRENT);
-        let (version, holds) = match call.send().await {
-            Ok(output) => (output.version_id.clone(), held(&output)),
-            Err(error) => {
-                let refused = error.as_service_error();
-                if !refused.is_some_and(GetSecretValueError::is_resource_not_found_exception) {
-                    return Err(failed(LOAD, error));
-                }
-                // A secret without a value, as a stack makes it; one that is not there at all
-                // shows when it is written.
-                (None, Holds::Nothing)
+        match call.send().await {
+            Ok(current) => Ok(Slot::new(id, Some(&current))),
+            // A secret without a value, as a stack makes it; one that is not there at all shows
+            // when it is written.
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(GetSecretValueError::is_resource_not_found_exception) =>
+            {
+                Ok(Slot::new(id, None))
             }
-        };
-        Ok(Slot { id: id.to_owned(), kind: kind_of(id), version, holds })
+            Err(error) => Err(failed(LOAD, error)),
+        }
     }
 }
 
@@ -120,68 +109,6 @@ where
     let (kind, source) = classify(error);
     let kind = if is_going { ErrorKind::Denied } else { kind };
     PortError::new(SECRETS, operation, kind).with_source(source).into()
-}
-
-fn held(output: &GetSecretValueOutput) -> Holds {
-    let bytes =
-        output.secret_binary().map(AsRef::as_ref).and_then(|it| std::str::from_utf8(it).ok());
-    let text = output.secret_string().or(bytes).unwrap_or_default();
-    match Secret::parse_stored(text) {
-        Ok(secret) if secret.webhook_id().is_some() => Holds::Named(secret),
-        secret => Holds::Unnamed(secret.ok()),
-    }
-}
-
-/// The kind of webhook that a secret was made for, as its name tells: `ExtractWebhookSecret-...`
-/// of the template, or a name of somebody's own that has one kind in it.
-fn kind_of(id: &str) -> Option<Kind> {
-    let name = id.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
-    let one = |form: fn(Kind) -> String| {
-        let mut kinds = Kind::ALL.into_iter().filter(|kind| name.contains(&form(*kind)));
-        kinds.next().filter(|_| kinds.next().is_none())
-    };
-    one(|kind| format!("{kind}webhook")).or_else(|| one(|kind| kind.to_string()))
-}
-
-impl Slot {
-    /// The secret's name, without what its ARN has before it.
-    fn name(&self) -> &str {
-        self.id.rsplit(':').next().unwrap_or(&self.id)
-    }
-
-    /// Whether a new value would take nothing from anybody: the webhook that the value belongs to
-    /// is gone, or none is left whose secret it could be.
-    fn is_free(&self, present: &[Webhook], known: &BTreeSet<String>) -> bool {
-        let is_known = |webhook: &Webhook| known.contains(webhook.id.as_str());
-        match &self.holds {
-            Holds::Nothing => true,
-            Holds::Named(secret) => {
-                let id = secret.webhook_id();
-                present.iter().all(|webhook| Some(webhook.id.as_str()) != id)
-            }
-            Holds::Unnamed(_) => present.iter().all(is_known),
-        }
-    }
-
-    /// The id of the version that follows the current one.
-    fn next_version(&self) -> String {
-        let version = self.version.as_deref().unwrap_or_default();
-        hex::encode(Sha256::digest(format!("gleaner\n{}\n{version}", self.id)))
-    }
-
-    fn webhook_id(&self) -> Option<&str> {
-        match &self.holds {
-            Holds::Named(secret) => secret.webhook_id(),
-            Holds::Nothing | Holds::Unnamed(_) => None,
-        }
-    }
-
-    fn secret(&self) -> Option<&Secret> {
-        match &self.holds {
-            Holds::Named(secret) | Holds::Unnamed(Some(secret)) => Some(secret),
-            Holds::Nothing | Holds::Unnamed(None) => None,
-        }
-    }
 }
 
 #[async_trait]
@@ -246,9 +173,7 @@ impl Keeper for Vault {
             .secret_string(value.to_string())
             .version_stages(CURRENT);
         // Before it may be repeated by anybody.
-        if let Some(slots) = locked(&self.slots).as_mut() {
-            slots.push(Slot { holds: Holds::Named(secret.clone()), ..slot.clone() });
-        }
+        locked(&self.put).push(secret.clone());
         match call.send().await {
             Ok(_) => {
                 note(&format!("note: its signing secret is in `{}`", slot.name()));
@@ -258,11 +183,7 @@ impl Keeper for Vault {
                 let refused = error.as_service_error();
                 if refused.is_some_and(PutSecretValueError::is_resource_exists_exception) {
                     let text = format!("somebody else has just put a value into `{}`", slot.name());
-                    return Err(CliError::new(Exit::TryAgain, text).hint(
-                        "see what is there with `gleaner webhooks list`, and run it again; if \
-                             it was you who made an older version the current one, put any value \
-                             into it by hand first",
-                    ));
+                    return Err(CliError::new(Exit::TryAgain, text).hint(BUSY));
                 }
                 Err(failed(KEEP, error))
             }
@@ -287,35 +208,10 @@ impl Keeper for Vault {
     }
 
     fn exposed(&self) -> Vec<Secret> {
-        let slots = locked(&self.slots);
-        slots.iter().flatten().filter_map(Slot::secret).cloned().collect()
+        let read = locked(&self.slots);
+        let read = read.iter().flatten().filter_map(Slot::secret);
+        read.chain(locked(&self.put).iter()).cloned().collect()
     }
-}
-
-/// What to say where no secret is left for a webhook of this kind.
-fn no_room(kind: Kind, slots: &[Slot]) -> CliError {
-    let fits = |slot: &&Slot| slot.kind.is_none_or(|of| of == kind);
-    let text = format!("there is no secret for the webhook of {kind} jobs");
-    let hint = match slots.iter().find(fits) {
-        None => format!(
-            "name `{kind}` in the stack's parameter WebhookKinds and deploy it again, or leave \
-             it out with --event"
-        ),
-        Some(slot) => match slot.webhook_id() {
-            Some(id) => format!(
-                "`{}` holds the one of webhook {id}: delete that with `gleaner webhooks delete \
-                 {id}` first",
-                slot.name()
-            ),
-            None => format!(
-                "`{}` holds a value that names no webhook, and may be that of one that `gleaner \
-                 webhooks list` shows with an unknown secret: delete that webhook first, or keep \
-                 both",
-                slot.name()
-            ),
-        },
-    };
-    CliError::new(Exit::Configuration, text).hint(hint)
 }
 
 #[cfg(test)]

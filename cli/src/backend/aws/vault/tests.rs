@@ -6,6 +6,7 @@ use scraper_api::WebhookId;
 use secrets_aws::testing::FakeSecretsManager;
 use system::SystemClock;
 
+use super::slot::kind_of;
 use super::*;
 
 const NAME: &str = "ExtractWebhookSecret-a1B2c3D4e5F6";
