@@ -48,11 +48,13 @@ def assert_nothing_is_accepted(world, secret):
     assert (len(world.rows()), world.depth("QueueUrl")) == before
 
 
+# SG-06: made without any value, and so nobody's key.
 def test_a_new_stack_accepts_nothing(world):
     assert_nothing_is_accepted(world, "")
     assert_nothing_is_accepted(world, TYPED)
 
 
+# SG-06
 def test_a_blank_secret_accepts_nothing(world, put):
     assert_nothing_is_accepted(world, "\n")
     assert_nothing_is_accepted(world, "")
@@ -63,6 +65,7 @@ def test_a_value_that_is_no_secret_accepts_nothing(world, put):
     assert_nothing_is_accepted(world, '{"what": "is this?"}')
 
 
+# SM-03
 def test_a_secret_that_is_deleted_accepts_nothing(world, put):
     put(TYPED)
     secrets = world.emulator.client("secretsmanager")
@@ -77,6 +80,7 @@ def test_a_secret_that_is_deleted_accepts_nothing(world, put):
             secrets.restore_secret(SecretId=secret)
 
 
+# SM-03: answered 503, never 401.
 def test_a_secret_that_may_not_be_read_accepts_nothing(world, put):
     put(TYPED)
     roles = world.emulator.client("iam")
@@ -103,6 +107,7 @@ def test_a_wrong_signature_is_refused_and_nothing_accepted(world, put):
     assert len(world.rows()) == before + 1
 
 
+# SM-01, SM-09: the first delivery that is signed with the new secret.
 def test_a_webhook_secret_typed_into_the_console_is_accepted_at_once(world, put):
     webhook, secret = world.simulator.register("extract", world.stack.url())
     put(secret)
@@ -125,6 +130,7 @@ def test_a_webhook_secret_typed_into_the_console_is_accepted_at_once(world, put)
     world.simulator.ask("DELETE", f"/v1/webhooks/{webhook}", expected=204)
 
 
+# SM-01, SM-09
 def test_an_api_key_typed_into_the_console_is_used_at_once(world, put):
     webhook, secret = world.simulator.register("extract", world.stack.url())
     put(secret)
