@@ -22,13 +22,13 @@ use domain::envelope::EventType;
 use domain::intent::Submission;
 use domain::job::Kind;
 use domain::keyring::Keyring;
-use domain::ports::{Clock, PortError, SecretSource};
+use domain::ports::{Clock, NewWebhook, PortError, SecretSource};
 use domain::signature::preset::Preset;
 use domain::signature::secret::Secret;
 use domain::time::{Timestamp, after, between};
 use embedded::SqliteStore;
 use results::ObjectResults;
-use scraper_api::{ApiKey, Config, NewWebhook, ScraperApi};
+use scraper_api::{ApiKey, Config, ScraperApi};
 use telemetry::Metrics;
 use tokio::net::TcpListener;
 use tokio::sync::watch as signal;
@@ -249,8 +249,9 @@ async fn register(api: &ScraperApi, url: &str) -> Result<Vec<Secret>, CliError> 
         };
         let within = platform::CALL_TIMEOUT;
         let created = subscribe(api, &SystemClock, &SystemRandom, &webhook, within).await?;
-        let secret = Secret::new(created.secret.expose())
-            .and_then(|secret| secret.with_webhook_id(created.webhook.id.as_str()))
+        let secret = created
+            .secret
+            .with_webhook_id(created.webhook.id.as_str())
             .map_err(|error| CliError::new(Exit::Data, "unusable signing secret").because(error))?;
         secrets.push(secret);
     }

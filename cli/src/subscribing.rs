@@ -8,8 +8,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use domain::backoff::full_jitter;
-use domain::ports::{ApiError, ApiErrorKind, Clock, Random, SubmitError};
-use scraper_api::{CreatedWebhook, NewWebhook, ScraperApi, Webhook, WebhookId};
+use domain::ports::{
+    ApiError, ApiErrorKind, Clock, CreatedWebhook, NewWebhook, Random, SubmitError, Webhook,
+    WebhookId, Webhooks,
+};
 
 /// Tries of one registration.
 const TRIES_MAX: u32 = 12;
@@ -24,7 +26,7 @@ const PAGE_SIZE: u32 = 100;
 /// # Errors
 /// The last refusal, or the last lost answer when the webhook could not be looked for.
 pub(crate) async fn subscribe(
-    api: &ScraperApi,
+    api: &dyn Webhooks,
     clock: &dyn Clock,
     random: &dyn Random,
     wanted: &NewWebhook,
@@ -38,7 +40,7 @@ pub(crate) async fn subscribe(
             None => format!("[{token}]"),
         };
         let marked = NewWebhook { description: Some(description.clone()), ..wanted.clone() };
-        let error = match api.create_webhook(&marked, within).await {
+        let error = match api.create(&marked, within).await {
             Ok(created) => return Ok(created),
             Err(SubmitError::Refused(error)) => error,
             Err(SubmitError::Unanswered(error)) => {
@@ -66,7 +68,7 @@ fn is_transient(error: &ApiError) -> bool {
 
 /// Deletes the webhook with this very description, if there is one.
 async fn remove_orphan(
-    api: &ScraperApi,
+    api: &dyn Webhooks,
     clock: &dyn Clock,
     random: &dyn Random,
     description: &str,
@@ -101,7 +103,11 @@ where
     }
 }
 
-async fn try_remove(api: &ScraperApi, description: &str, within: Duration) -> Result<(), ApiError> {
+async fn try_remove(
+    api: &dyn Webhooks,
+    description: &str,
+    within: Duration,
+) -> Result<(), ApiError> {
     let webhooks = all_webhooks(api, within).await?;
     let orphan =
         webhooks.iter().find(|webhook| webhook.description.as_deref() == Some(description));
@@ -113,11 +119,11 @@ async fn try_remove(api: &ScraperApi, description: &str, within: Duration) -> Re
 
 /// Deletes a webhook; one that is gone already is as good.
 pub(crate) async fn delete(
-    api: &ScraperApi,
+    api: &dyn Webhooks,
     id: &WebhookId,
     within: Duration,
 ) -> Result<(), ApiError> {
-    match api.delete_webhook(id, within).await {
+    match api.delete(id, within).await {
         Err(error) if error.kind != ApiErrorKind::Missing => Err(error),
         _ => Ok(()),
     }
@@ -125,10 +131,10 @@ pub(crate) async fn delete(
 
 /// All webhooks of the account.
 pub(crate) async fn all_webhooks(
-    api: &ScraperApi,
+    api: &dyn Webhooks,
     within: Duration,
 ) -> Result<Vec<Webhook>, ApiError> {
-    let page = api.list_webhooks(1, PAGE_SIZE, within).await?;
+    let page = api.list(1, PAGE_SIZE, within).await?;
     if page.unreadable > 0 {
         tracing::warn!(count = page.unreadable, "webhooks that cannot be read are left out");
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use domain::job::Kind;
+use domain::ports::{Webhook, WebhookId};
 use domain::signature::secret::Secret;
-use scraper_api::{Webhook, WebhookId};
 
 use crate::error::CliError;
 

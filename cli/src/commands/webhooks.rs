@@ -6,8 +6,9 @@ mod report;
 use std::sync::Arc;
 
 use clap::{ArgAction, Args, Subcommand};
+use domain::ports::{Webhook, WebhookChange, WebhookId, Webhooks as _};
 use domain::signature::secret::Secret;
-use scraper_api::{ScraperApi, Webhook, WebhookChange, WebhookId};
+use scraper_api::ScraperApi;
 use settings::Settings;
 
 use self::create::Create;
@@ -92,7 +93,7 @@ impl Account {
     async fn webhooks(&self) -> Result<Vec<Webhook>, CliError> {
         let within = self.settings.limits.call_timeout;
         let listed =
-            patiently(&SystemClock, &SystemRandom, || all_webhooks(&self.api, within)).await;
+            patiently(&SystemClock, &SystemRandom, || all_webhooks(&*self.api, within)).await;
         Ok(listed?)
     }
 
@@ -121,7 +122,7 @@ impl Account {
             event_type: None,
         };
         let within = self.settings.limits.call_timeout;
-        let call = || self.api.update_webhook(&update.id, &change, within);
+        let call = || self.api.update(&update.id, &change, within);
         let webhook = patiently(&SystemClock, &SystemRandom, call).await?;
         let is_known = self.keeper.follow(&webhook).await?;
         output.print(&Row::of(&webhook, "updated", is_known))
@@ -130,7 +131,7 @@ impl Account {
     async fn delete(&self, output: Output, ids: &[WebhookId]) -> Result<(), CliError> {
         let within = self.settings.limits.call_timeout;
         for id in ids {
-            let call = || delete(&self.api, id, within);
+            let call = || delete(&*self.api, id, within);
             patiently(&SystemClock, &SystemRandom, call).await?;
             // Only now: as long as the webhook is there, its deliveries must be accepted.
             let was_known = self.keeper.release(id).await?;

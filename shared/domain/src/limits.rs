@@ -29,6 +29,8 @@ pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 pub const CRAWL_PAGES_MAX: u32 = 10_000;
 /// Deepest crawl. Source: docs/contract.md, "Crawl".
 pub const CRAWL_DEPTH_MAX: u32 = 10;
+/// Most webhooks of an account. Source: docs/contract.md, "Webhooks".
+pub const WEBHOOKS_MAX: usize = 10;
 /// Times that a dead entry is opened again because the platform speaks of its job.
 pub const REOPENS_MAX: u32 = 3;
 /// Searches for the job of an unanswered POST before it is reported as ambiguous: with the default

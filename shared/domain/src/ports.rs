@@ -12,6 +12,7 @@ mod queue;
 mod random;
 mod results;
 mod secrets;
+mod webhooks;
 
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
@@ -27,3 +28,7 @@ pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;
 pub use results::{PutOutcome, Results};
 pub use secrets::SecretSource;
+pub use webhooks::{
+    CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,
+    WebhookId, WebhookPage, Webhooks,
+};

@@ -11,6 +11,7 @@ mod queue;
 mod random;
 mod results;
 mod secrets;
+mod webhooks;
 
 pub use clock::ManualClock;
 pub use event_clock::EventClock;
@@ -20,6 +21,7 @@ pub use queue::MemoryQueue;
 pub use random::SeededRandom;
 pub use results::MemoryResults;
 pub use secrets::MemorySecrets;
+pub use webhooks::{MemoryWebhooks, WebhookCall};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

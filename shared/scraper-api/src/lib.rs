@@ -1,4 +1,4 @@
-//! The platform's API over HTTP: the `Jobs` port, and what the command line needs beside it.
+//! The platform's API over HTTP: the ports `Jobs` and `Webhooks`, and what the command line needs beside it.
 //!
 //! This crate promises that every call ends within its deadline and within its byte cap, that a
 //! paid POST is sent at most once and never called refused when it may have been taken, that a
@@ -38,10 +38,5 @@ pub use client::ScraperApi;
 pub use config::{ApiKey, ApiKeyError, BuildError, Config};
 pub use extract::ExtractedPage;
 pub use pace::{Answered, Pace, PaceSettings, Paced, Turn};
-pub use redacted::Redacted;
 pub use rekeyed::{KeySource, KeyTrouble, Rekeyed};
 pub use room::one_answer_at_a_time;
-pub use webhooks::{
-    CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookPage,
-};

@@ -7,10 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::job::{JobId, JobKey, Kind};
 use domain::ports::{
-    ApiError, ApiErrorKind, Clock, ExtractJob, Jobs, ListPage, ListQuery, PageRequest, ParentPage,
-    SubmitError,
+    ApiError, ApiErrorKind, Clock, CreatedWebhook, DeliveryPage, ExtractJob, Jobs, ListPage,
+    ListQuery, NewWebhook, PageRequest, ParentPage, SubmitError, Webhook, WebhookChange, WebhookId,
+    WebhookPage, Webhooks,
 };
 use domain::request::JobRequest;
+use domain::signature::secret::Secret;
 use domain::time::{Timestamp, between};
 
 use crate::client::ScraperApi;
@@ -125,9 +127,9 @@ impl Jobs for Rekeyed {
         query: &ListQuery,
         within: Duration,
     ) -> Result<ListPage, ApiError> {
-        match self.api.list(kind, query, within).await {
+        match Jobs::list(&*self.api, kind, query, within).await {
             Err(error) if self.has_new_key(&error).await => {
-                self.api.list(kind, query, within).await
+                Jobs::list(&*self.api, kind, query, within).await
             }
             answer => answer,
         }
@@ -136,6 +138,89 @@ impl Jobs for Rekeyed {
     async fn probe(&self, within: Duration) -> Result<(), ApiError> {
         match self.api.probe(within).await {
             Err(error) if self.has_new_key(&error).await => self.api.probe(within).await,
+            answer => answer,
+        }
+    }
+}
+
+#[async_trait]
+impl Webhooks for Rekeyed {
+    async fn create(
+        &self,
+        new: &NewWebhook,
+        within: Duration,
+    ) -> Result<CreatedWebhook, SubmitError> {
+        match self.api.create(new, within).await {
+            // As with a paid POST: what was refused had no effect.
+            Err(SubmitError::Refused(error)) if self.has_new_key(&error).await => {
+                self.api.create(new, within).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn list(
+        &self,
+        page: u32,
+        page_size: u32,
+        within: Duration,
+    ) -> Result<WebhookPage, ApiError> {
+        match Webhooks::list(&*self.api, page, page_size, within).await {
+            Err(error) if self.has_new_key(&error).await => {
+                Webhooks::list(&*self.api, page, page_size, within).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn get(&self, id: &WebhookId, within: Duration) -> Result<Webhook, ApiError> {
+        match self.api.get(id, within).await {
+            Err(error) if self.has_new_key(&error).await => self.api.get(id, within).await,
+            answer => answer,
+        }
+    }
+
+    async fn update(
+        &self,
+        id: &WebhookId,
+        change: &WebhookChange,
+        within: Duration,
+    ) -> Result<Webhook, ApiError> {
+        match self.api.update(id, change, within).await {
+            Err(error) if self.has_new_key(&error).await => {
+                self.api.update(id, change, within).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn delete(&self, id: &WebhookId, within: Duration) -> Result<(), ApiError> {
+        match self.api.delete(id, within).await {
+            Err(error) if self.has_new_key(&error).await => self.api.delete(id, within).await,
+            answer => answer,
+        }
+    }
+
+    async fn rotate_secret(&self, id: &WebhookId, within: Duration) -> Result<Secret, SubmitError> {
+        match self.api.rotate_secret(id, within).await {
+            Err(SubmitError::Refused(error)) if self.has_new_key(&error).await => {
+                self.api.rotate_secret(id, within).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn deliveries(
+        &self,
+        id: &WebhookId,
+        page: u32,
+        page_size: u32,
+        within: Duration,
+    ) -> Result<DeliveryPage, ApiError> {
+        match self.api.deliveries(id, page, page_size, within).await {
+            Err(error) if self.has_new_key(&error).await => {
+                self.api.deliveries(id, page, page_size, within).await
+            }
             answer => answer,
         }
     }

@@ -10,6 +10,7 @@ mod plan;
 mod queue;
 mod results;
 mod secrets;
+mod webhooks;
 
 pub use jobs::FaultyJobs;
 pub use ledger::FaultyLedger;
@@ -17,3 +18,4 @@ pub use plan::{Fault, FaultPlan, HANG, Surroundings};
 pub use queue::FaultyQueue;
 pub use results::FaultyResults;
 pub use secrets::FaultySecrets;
+pub use webhooks::FaultyWebhooks;

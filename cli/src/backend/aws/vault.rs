@@ -15,9 +15,8 @@ use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError;
 use aws_sdk_secretsmanager::operation::put_secret_value::PutSecretValueError;
 use domain::job::Kind;
-use domain::ports::{ErrorKind, PortError};
+use domain::ports::{ErrorKind, PortError, Webhook, WebhookId};
 use domain::signature::secret::Secret;
-use scraper_api::{Webhook, WebhookId};
 
 use self::slot::{Slot, no_room};
 use crate::backend::Keeper;

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use domain::job::Kind;
-use domain::ports::Clock as _;
+use domain::ports::{Clock as _, Webhook, WebhookId};
 use domain::signature::SECRETS_MAX;
 use domain::signature::secret::{Secret, Stage};
 use embedded::secrets::{SecretsFile, SecretsFileError, StoredSecret};
-use scraper_api::{Webhook, WebhookId};
 use settings::Settings;
 
 use super::make_data_dir;

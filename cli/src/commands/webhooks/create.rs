@@ -3,8 +3,8 @@
 use clap::Args;
 use domain::envelope::EventType;
 use domain::job::Kind;
+use domain::ports::{CreatedWebhook, NewWebhook, Webhook};
 use domain::signature::secret::Secret;
-use scraper_api::{CreatedWebhook, NewWebhook, Webhook};
 
 use super::report::Row;
 use super::{Account, parse_description, parse_url};
@@ -101,13 +101,14 @@ impl Create {
             event_type: EventType::completed(kind),
             description: Some(self.description.clone()),
         };
-        let created = subscribe(&account.api, &SystemClock, &SystemRandom, &wanted, within).await?;
+        let created =
+            subscribe(&*account.api, &SystemClock, &SystemRandom, &wanted, within).await?;
         let error = match keep(account, kind, &created).await {
             Ok(secret) => return Ok((created.webhook, secret)),
             Err(error) => error,
         };
         let id = &created.webhook.id;
-        let call = || delete(&account.api, id, within);
+        let call = || delete(&*account.api, id, within);
         if patiently(&SystemClock, &SystemRandom, call).await.is_err() {
             let id = id.as_str();
             note(&format!(
@@ -122,11 +123,9 @@ impl Create {
 /// Puts the secret where it is kept, durably.
 async fn keep(account: &Account, kind: Kind, created: &CreatedWebhook) -> Result<Secret, CliError> {
     let webhook = &created.webhook;
-    let secret = Secret::new(created.secret.expose())
-        .and_then(|secret| secret.with_webhook_id(webhook.id.as_str()))
-        .map_err(|error| {
-            CliError::new(Exit::Data, "the platform gave an unusable signing secret").because(error)
-        })?;
+    let secret = created.secret.clone().with_webhook_id(webhook.id.as_str()).map_err(|error| {
+        CliError::new(Exit::Data, "the platform gave an unusable signing secret").because(error)
+    })?;
     account.keeper.keep(kind, webhook, &secret).await?;
     Ok(secret)
 }

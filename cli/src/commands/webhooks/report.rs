@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scraper_api::{Webhook, WebhookId};
+use domain::ports::{Webhook, WebhookId};
 use serde::Serialize;
 
 /// One webhook.

@@ -1,8 +1,7 @@
 use domain::job::{JobId, JobKey, Kind};
-use domain::ports::{ApiErrorKind, Jobs as _, PageRequest};
+use domain::ports::{ApiErrorKind, Jobs as _, PageRequest, WebhookId, Webhooks as _};
 
 use crate::loopback::{Loopback, WITHIN, api_at};
-use crate::webhooks::WebhookId;
 
 /// WK-21 (the path part): an id stays one segment, whatever it is made of.
 #[tokio::test]

@@ -3,13 +3,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use domain::envelope::EventType;
 use domain::job::{JobId, Kind};
-use domain::ports::{ApiError, Jobs as _, ListQuery};
+use domain::ports::{ApiError, Jobs, ListQuery, NewWebhook, WebhookId, Webhooks as _};
 use domain::request::{FetchOptions, JobRequest};
 use tokio::net::TcpListener;
 
 use crate::config::ApiKey;
 use crate::loopback::{Loopback, MARKER_KEY, Reply, WITHIN, api_at, config_at, json};
-use crate::webhooks::{NewWebhook, WebhookId};
 
 const MARKER_SECRET: &str = "whsec_marker-77aa";
 const MARKER_BODY: &str = "marker-body-91c0";
@@ -75,7 +74,7 @@ async fn run_all(server: &Loopback) -> Vec<String> {
     );
     let query = ListQuery { page: 1, page_size: 1, created_from: None, created_to: None };
     note(
-        api.list(Kind::Extract, &query, WITHIN)
+        Jobs::list(&api, Kind::Extract, &query, WITHIN)
             .await
             .map(|list| format!("{list:?}"))
             .map_err(|e| shown(&e)),
@@ -86,10 +85,7 @@ async fn run_all(server: &Loopback) -> Vec<String> {
         description: None,
     };
     note(
-        api.create_webhook(&new, WITHIN)
-            .await
-            .map(|created| format!("{created:?}"))
-            .map_err(|e| shown(&e)),
+        api.create(&new, WITHIN).await.map(|created| format!("{created:?}")).map_err(|e| shown(&e)),
     );
     note(
         api.rotate_secret(&webhook, WITHIN)

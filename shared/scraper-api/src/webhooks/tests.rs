@@ -1,9 +1,10 @@
 use domain::envelope::EventType;
 use domain::job::{JobId, Kind};
-use domain::ports::{ApiErrorKind, SubmitError};
+use domain::ports::{
+    ApiErrorKind, DeliveryStatus, NewWebhook, SubmitError, WebhookChange, WebhookId, Webhooks as _,
+};
 
 use crate::loopback::{Loopback, Reply, WITHIN, answer, json};
-use crate::webhooks::{DeliveryStatus, NewWebhook, WebhookChange, WebhookId};
 
 const WEBHOOK: &str = r#"{"id":"w-1","url":"https://r.example/","description":null,"is_active":true,
     "event_type":"extract_completed","created_at":"2026-07-01T00:00:00Z","updated_at":null,"new":1}"#;
@@ -24,7 +25,7 @@ fn new_webhook() -> NewWebhook {
 async fn created_webhook_comes_with_its_secret() {
     let body = WEBHOOK.replacen('{', r#"{"secret":"whsec_1","#, 1);
     let server = Loopback::json(201, &body).await;
-    let created = server.api().create_webhook(&new_webhook(), WITHIN).await.unwrap();
+    let created = server.api().create(&new_webhook(), WITHIN).await.unwrap();
     assert_eq!(created.secret.expose(), "whsec_1");
     assert_eq!((created.webhook.id, created.webhook.is_active), (id(), true));
     assert_eq!(created.webhook.event_type, EventType::ExtractCompleted);
@@ -49,14 +50,14 @@ async fn lost_secrets_are_unanswered() {
     ] {
         let server = Loopback::start(vec![reply]).await;
         let api = server.api();
-        let error = api.create_webhook(&new_webhook(), WITHIN).await.unwrap_err();
+        let error = api.create(&new_webhook(), WITHIN).await.unwrap_err();
         assert!(matches!(error, SubmitError::Unanswered(_)), "{error:?}");
         let error = api.rotate_secret(&id(), WITHIN).await.unwrap_err();
         assert!(matches!(error, SubmitError::Unanswered(_)), "{error:?}");
         assert_eq!(server.seen().len(), 2, "neither is repeated");
     }
     let server = Loopback::json(422, r#"{"detail":"too many webhooks"}"#).await;
-    let error = server.api().create_webhook(&new_webhook(), WITHIN).await.unwrap_err();
+    let error = server.api().create(&new_webhook(), WITHIN).await.unwrap_err();
     let SubmitError::Refused(error) = error else { panic!("{error:?}") };
     assert_eq!(error.message, "too many webhooks");
 }
@@ -65,7 +66,7 @@ async fn lost_secrets_are_unanswered() {
 async fn secret_is_rotated() {
     let server = Loopback::json(200, r#"{"secret":"whsec_2"}"#).await;
     let secret = server.api().rotate_secret(&id(), WITHIN).await.unwrap();
-    assert_eq!(secret.into_inner(), "whsec_2");
+    assert_eq!(secret.expose(), "whsec_2");
     let seen = &server.seen()[0];
     assert_eq!(seen.target, "/v1/webhooks/w-1/rotate-secret");
     assert_eq!((seen.method.as_str(), seen.body.as_str()), ("POST", ""));
@@ -78,11 +79,11 @@ async fn webhook_is_read_changed_and_deleted() {
     let replies = vec![json(200, WEBHOOK), json(200, &paused), gone, json(404, "")];
     let server = Loopback::start(replies).await;
     let api = server.api();
-    assert!(api.webhook(&id(), WITHIN).await.unwrap().is_active);
+    assert!(api.get(&id(), WITHIN).await.unwrap().is_active);
     let change = WebhookChange { is_active: Some(false), ..WebhookChange::default() };
-    assert!(!api.update_webhook(&id(), &change, WITHIN).await.unwrap().is_active);
-    api.delete_webhook(&id(), WITHIN).await.unwrap();
-    let error = api.delete_webhook(&id(), WITHIN).await.unwrap_err();
+    assert!(!api.update(&id(), &change, WITHIN).await.unwrap().is_active);
+    api.delete(&id(), WITHIN).await.unwrap();
+    let error = api.delete(&id(), WITHIN).await.unwrap_err();
     assert_eq!(error.kind, ApiErrorKind::Missing);
     let seen = server.seen();
     let calls: Vec<_> =
@@ -96,7 +97,7 @@ async fn webhook_is_read_changed_and_deleted() {
 #[tokio::test]
 async fn another_webhook_is_not_taken_for_the_one_asked_for() {
     let server = Loopback::json(200, &WEBHOOK.replace("w-1", "w-2")).await;
-    let error = server.api().webhook(&id(), WITHIN).await.unwrap_err();
+    let error = server.api().get(&id(), WITHIN).await.unwrap_err();
     assert_eq!(error.kind, ApiErrorKind::Unreadable);
 }
 
@@ -107,11 +108,11 @@ async fn webhooks_are_listed() {
     let list = format!(r#"{{"items":[{WEBHOOK},{unknown},{{}},null],"page_count":1}}"#);
     let server = Loopback::start(vec![json(200, &list), json(200, r#"{"jobs":[]}"#)]).await;
     let api = server.api();
-    let page = api.list_webhooks(1, 100, WITHIN).await.unwrap();
+    let page = api.list(1, 100, WITHIN).await.unwrap();
     let events: Vec<_> = page.webhooks.iter().map(|webhook| webhook.event_type.as_str()).collect();
     assert_eq!(events, ["extract_completed", "page_changed"]);
     assert_eq!((page.unreadable, page.page_count), (2, Some(1)));
-    let error = api.list_webhooks(2, 100, WITHIN).await.unwrap_err();
+    let error = api.list(2, 100, WITHIN).await.unwrap_err();
     assert_eq!(error.kind, ApiErrorKind::Unreadable);
     let targets: Vec<_> = server.seen().into_iter().map(|seen| seen.target).collect();
     assert_eq!(targets, ["/v1/webhooks?page=1&page_size=100", "/v1/webhooks?page=2&page_size=100"]);
@@ -133,7 +134,7 @@ async fn deliveries_are_listed() {
     let replies = vec![json(200, list), Reply::Keep(answer(200, &[], b"{\"page\":1}"))];
     let server = Loopback::start(replies).await;
     let api = server.api();
-    let page = api.list_deliveries(&id(), 1, 100, WITHIN).await.unwrap();
+    let page = api.deliveries(&id(), 1, 100, WITHIN).await.unwrap();
     assert_eq!((page.unreadable, page.page_count), (3, Some(0)));
     let [first, second] = &page.deliveries[..] else { panic!("{page:?}") };
     assert_eq!(first.job_id.as_ref().map(JobId::as_str), Some("job-1"));
@@ -142,7 +143,7 @@ async fn deliveries_are_listed() {
     assert_eq!((second.job_id.as_ref(), second.status.as_str()), (None, "postponed"));
     assert_eq!(second.event_type, EventType::Unknown("new_event".to_owned()));
     assert_eq!((second.created_at, second.delivered_at), (None, None));
-    let error = api.list_deliveries(&id(), 1, 100, WITHIN).await.unwrap_err();
+    let error = api.deliveries(&id(), 1, 100, WITHIN).await.unwrap_err();
     assert_eq!(error.kind, ApiErrorKind::Unreadable);
     assert_eq!(server.seen()[0].target, "/v1/webhooks/w-1/deliveries?page=1&page_size=100");
 }

@@ -12,13 +12,12 @@ use std::time::Duration;
 use domain::envelope::EventType;
 use domain::job::{JobError, JobId, JobKey, JobStatus, Kind};
 use domain::ports::{
-    ApiError, ApiErrorKind, Item, Jobs as _, ListQuery, PageRequest, RawJson, SubmitError,
+    ApiError, ApiErrorKind, Item, Jobs, ListQuery, NewWebhook, PageRequest, RawJson, SubmitError,
+    WebhookChange, WebhookId, Webhooks,
 };
 use domain::request::{FetchOptions, JobRequest};
 use domain::testing::ManualClock;
-use scraper_api::{
-    ApiKey, Config, NewWebhook, ScraperApi, StatisticsWindow, Usage as _, WebhookChange, WebhookId,
-};
+use scraper_api::{ApiKey, Config, ScraperApi, StatisticsWindow, Usage as _};
 use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
@@ -135,7 +134,7 @@ impl Rig {
 
     fn jobs(&self, body: &[u8]) {
         let query = ListQuery { page: 1, page_size: 100, created_from: None, created_to: None };
-        match self.runtime.block_on(self.api.list(Kind::Extract, &query, WITHIN)) {
+        match self.runtime.block_on(Jobs::list(&self.api, Kind::Extract, &query, WITHIN)) {
             Ok(page) => {
                 check_says(body, "jobs");
                 page.jobs.iter().for_each(|job| check_status(&job.status));
@@ -173,20 +172,17 @@ impl Rig {
             event_type: EventType::ExtractCompleted,
             description: None,
         };
-        if let Some(created) = check_submit(self.runtime.block_on(api.create_webhook(&new, WITHIN)))
-        {
+        if let Some(created) = check_submit(self.runtime.block_on(api.create(&new, WITHIN))) {
             assert!(!created.secret.expose().trim().is_empty());
         }
-        self.told(api.list_webhooks(1, 10, WITHIN));
-        if let Some(webhook) = self.told(api.webhook(&id, WITHIN)) {
+        self.told(Webhooks::list(api, 1, 10, WITHIN));
+        if let Some(webhook) = self.told(api.get(&id, WITHIN)) {
             assert_eq!(webhook.id, id);
         }
-        self.told(api.update_webhook(&id, &WebhookChange::default(), WITHIN));
-        self.told(api.delete_webhook(&id, WITHIN));
-        for delivery in self
-            .told(api.list_deliveries(&id, 1, 10, WITHIN))
-            .iter()
-            .flat_map(|page| &page.deliveries)
+        self.told(api.update(&id, &WebhookChange::default(), WITHIN));
+        self.told(api.delete(&id, WITHIN));
+        for delivery in
+            self.told(api.deliveries(&id, 1, 10, WITHIN)).iter().flat_map(|page| &page.deliveries)
         {
             assert!(delivery.status.as_str().chars().count() <= 64);
             assert!(delivery.event_type.as_str().chars().count() <= 64);

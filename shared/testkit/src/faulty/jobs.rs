@@ -46,11 +46,7 @@ impl Jobs for FaultyJobs {
 
     async fn submit(&self, request: &JobRequest, within: Duration) -> Result<JobId, SubmitError> {
         self.surroundings
-            .around(
-                "jobs.submit",
-                || SubmitError::Unanswered(unavailable()),
-                self.inner.submit(request, within),
-            )
+            .around("jobs.submit", unanswered, self.inner.submit(request, within))
             .await
     }
 
@@ -70,6 +66,10 @@ impl Jobs for FaultyJobs {
     }
 }
 
-fn unavailable() -> ApiError {
+pub(super) fn unavailable() -> ApiError {
     ApiError::new(ApiErrorKind::Unavailable, "the plan says so")
+}
+
+pub(super) fn unanswered() -> SubmitError {
+    SubmitError::Unanswered(unavailable())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueOutput;
 use domain::job::Kind;
+use domain::ports::Webhook;
 use domain::signature::secret::Secret;
-use scraper_api::Webhook;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::CliError;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use aws_client::Patience;
 use domain::envelope::EventType;
-use scraper_api::WebhookId;
+use domain::ports::WebhookId;
 use secrets_aws::testing::FakeSecretsManager;
 use system::SystemClock;
 
