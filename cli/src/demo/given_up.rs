@@ -65,6 +65,7 @@ fn is_so(reason: DeadReason, job: &Job) -> bool {
         | DeadReason::TooLarge
         | DeadReason::CorruptObject
         | DeadReason::Inconsistent
-        | DeadReason::Denied => false,
+        | DeadReason::Denied
+        | DeadReason::Discarded => false,
     }
 }

@@ -4,6 +4,7 @@
 //! ledger writes the outcome only if the row is still as it was read ([`Entry::seen`]), so the
 //! loser of a race learns the row as it is and decides anew.
 
+mod operator;
 mod transition;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ use crate::post::Post;
 use crate::request::JobRequest;
 use crate::run::Run;
 use crate::time::{Date, Timestamp};
+
+pub use operator::Note;
 
 /// One row of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +61,10 @@ pub struct Entry {
     /// Progress over the result pages of a batch or crawl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// Why the row was dead before an operator discarded it; present exactly while it is
+    /// [`DeadReason::Discarded`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded: Option<DeadReason>,
     /// The last [`crate::limits::HISTORY_MAX`] transitions, oldest first.
     #[serde(default)]
     pub history: Vec<Transition>,
@@ -204,11 +211,13 @@ pub enum DeadReason {
     Inconsistent,
     /// The platform refuses to answer for this job although the account is in order.
     Denied,
+    /// It was dead for another reason, and an operator decided that nobody need look at it again.
+    Discarded,
 }
 
 impl DeadReason {
     /// All reasons.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Failed,
         Self::ResubmitsExhausted,
         Self::UnlinkedFailure,
@@ -222,6 +231,7 @@ impl DeadReason {
         Self::CorruptObject,
         Self::Inconsistent,
         Self::Denied,
+        Self::Discarded,
     ];
 
     /// The reason in tables, logs and metrics.
@@ -240,6 +250,7 @@ impl DeadReason {
             Self::CorruptObject => "corrupt_object",
             Self::Inconsistent => "inconsistent",
             Self::Denied => "denied",
+            Self::Discarded => "discarded",
         }
     }
 
@@ -335,6 +346,9 @@ pub struct Transition {
     /// The delivery that announced it, as evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<String>,
+    /// Who decided it and why, where it was a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
 }
 
 /// What brings a transition about.

@@ -25,6 +25,7 @@ pub mod ports;
 pub mod post;
 pub mod receive;
 pub mod request;
+pub mod redrive;
 pub mod run;
 pub mod signature;
 pub mod spend;

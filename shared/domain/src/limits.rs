@@ -10,6 +10,9 @@ pub const JOB_ID_BYTES_MAX: usize = 128;
 pub const HISTORY_MAX: usize = 32;
 /// Tries of one conditional write against a row that others change meanwhile.
 pub const WRITE_CONFLICTS_MAX: u32 = 8;
+/// Longest note of an operator in a history, in bytes: a full history of them is a hundredth of a
+/// row.
+pub const NOTE_BYTES_MAX: usize = 200;
 /// Longest delay of a queue message. Source: Amazon SQS, `DelaySeconds` at most 900.
 pub const QUEUE_DELAY_MAX: Duration = Duration::from_mins(15);
 /// Largest page of a job list. Source: docs/contract.md, "Paging".

@@ -44,7 +44,7 @@ pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Resu
     let now = SystemClock.now();
     let key = entry.key.clone();
     let changed = change(&*store.ledger, Some(entry), now, |row| {
-        row.filter(|row| !row.is_expired(now))?.redriven(now, &store.settings.limits)
+        row.filter(|row| !row.is_expired(now))?.redriven(None, now, &store.settings.limits)
     })
     .await?;
     let row = match changed {

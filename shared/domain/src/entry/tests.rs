@@ -144,11 +144,11 @@ fn a_redrive_starts_a_new_generation() {
         request: None,
         reference: None,
     };
-    let open = entry.linked(&link).unwrap().redriven(later(5), &Limits::default()).unwrap();
+    let open = entry.linked(&link).unwrap().redriven(None, later(5), &Limits::default()).unwrap();
     assert_eq!(open.link.as_ref().unwrap().base, 3);
     assert_eq!((open.generation, open.expires_at), (1, None));
     assert!(open.due_at.is_some());
-    assert_eq!(open.redriven(later(6), &Limits::default()), None);
+    assert_eq!(open.redriven(None, later(6), &Limits::default()), None);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn the_history_keeps_the_last_transitions() {
     for round in 0..40_u64 {
         let gone = State::Dead { reason: DeadReason::Failed, error: None, result: None };
         entry = entry.settled(gone, Cause::Work, later(round), &limits);
-        entry = entry.redriven(later(round), &limits).unwrap();
+        entry = entry.redriven(None, later(round), &limits).unwrap();
     }
     assert_eq!(entry.history.len(), HISTORY_MAX);
     assert_eq!(entry.history.last().unwrap().at, later(39));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Announced, Announcement, Cause, Counters, Entry, Link, Seen, State, StateName, Transition,
+    Announced, Announcement, Cause, Counters, DeadReason, Entry, Link, Seen, State, StateName, Transition,
 };
 use crate::job::JobKey;
 use crate::limits::{HISTORY_MAX, Limits, REOPENS_MAX};
@@ -29,6 +29,7 @@ impl Entry {
             to: StateName::Expected,
             cause,
             delivery_id: None,
+            note: None,
         });
         entry
     }
@@ -50,6 +51,7 @@ impl Entry {
             counters: Counters::default(),
             token: None,
             run: None,
+            discarded: None,
             history: Vec::new(),
         }
     }
@@ -85,9 +87,7 @@ impl Entry {
         let mut next = match &entry.state {
             State::Expected => entry.moved(State::Received),
             State::Received if entry.wants_task(now, limits) => entry.moved(State::Received),
-            State::Dead { reason, .. }
-                if reason.reopens() && entry.counters.reopens < REOPENS_MAX =>
-            {
+            State::Dead { reason, .. } if entry.is_reopened_by_word(*reason) => {
                 let mut next = entry.moved(State::Received);
                 next.generation += 1;
                 next.counters =
@@ -111,6 +111,20 @@ impl Entry {
         Announced::Write(Box::new(next))
     }
 
+    /// Whether word that the job has finished says something that the row does not know: nobody has
+    /// announced it yet, or it was thought gone or stuck, and not for the last time.
+    pub fn is_moved_by_word(&self) -> bool {
+        match &self.state {
+            State::Expected => true,
+            State::Dead { reason, .. } => self.is_reopened_by_word(*reason),
+            _ => false,
+        }
+    }
+
+    fn is_reopened_by_word(&self, reason: DeadReason) -> bool {
+        reason.reopens() && self.counters.reopens < REOPENS_MAX
+    }
+
     /// The row of a job that was announced and that nobody knew.
     pub fn announced(
         key: &JobKey,
@@ -130,7 +144,7 @@ impl Entry {
         self.enqueued_at.is_none_or(|sent| after(sent, limits.enqueue_grace) <= now)
     }
 
-    fn mark_enqueued(
+    pub(super) fn mark_enqueued(
         &mut self,
         announcement: Option<&Announcement>,
         now: Timestamp,
@@ -244,25 +258,8 @@ impl Entry {
         next
     }
 
-    /// A dead row opened again by an operator, with a fresh budget; `None` unless it is dead.
-    #[must_use]
-    pub fn redriven(&self, now: Timestamp, limits: &Limits) -> Option<Self> {
-        let State::Dead { .. } = self.state else { return None };
-        let mut next = self.moved(State::Received);
-        next.generation += 1;
-        next.counters = Counters::default();
-        next.expires_at = None;
-        next.first_seen = now;
-        if let Some(link) = &mut next.link {
-            link.base = link.attempt;
-        }
-        next.mark_enqueued(None, now, limits);
-        next.record(Some(StateName::Dead), Cause::Operator, None, now);
-        Some(next)
-    }
-
     /// The same row, one version on, in another state.
-    fn moved(&self, state: State) -> Self {
+    pub(super) fn moved(&self, state: State) -> Self {
         Self { state, version: self.version.saturating_add(1), ..self.clone() }
     }
 
@@ -273,10 +270,16 @@ impl Entry {
         delivery_id: Option<String>,
         now: Timestamp,
     ) {
+        let to = self.state.name();
+        self.push(Transition { at: now, from, to, cause, delivery_id, note: None });
+    }
+
+    /// Adds a line to the history, of which the oldest go.
+    pub(super) fn push(&mut self, line: Transition) {
         if self.history.len() >= HISTORY_MAX {
             self.history.drain(..=self.history.len() - HISTORY_MAX);
         }
-        self.history.push(Transition { at: now, from, to: self.state.name(), cause, delivery_id });
+        self.history.push(line);
     }
 }
 

@@ -63,7 +63,7 @@ async fn counts_follow_a_row_through_its_generations() {
     write(&store, &gone, Some(&expected), false).await;
     let wanted = [("dead", 1), ("dead:gone", 1)].map(|(name, rows)| (name.to_owned(), rows));
     assert_eq!(store.count_entries().await.unwrap(), wanted.into());
-    let again = gone.redriven(start(), &limits).unwrap();
+    let again = gone.redriven(None, start(), &limits).unwrap();
     write(&store, &again, Some(&gone), true).await;
     assert_eq!(store.count_entries().await.unwrap(), [("received".to_owned(), 1)].into());
     let cancelled = dead(&again, DeadReason::Cancelled);
@@ -150,7 +150,7 @@ async fn perform(test: &TestStore, act: Act) {
             let Some(there) = store.load(&row_of(row).key).await.unwrap() else { return };
             let next = match act {
                 Act::Settle(_, reason) => Some(dead(&there, reason)),
-                Act::Redrive(_) => there.redriven(now, &limits),
+                Act::Redrive(_) => there.redriven(None, now, &limits),
                 _ => {
                     let by = JobId::parse("next").unwrap();
                     let state = State::Superseded { by };

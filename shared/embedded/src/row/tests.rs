@@ -57,7 +57,7 @@ fn job_id() -> impl Strategy<Value = JobId> {
 fn entry() -> impl Strategy<Value = Entry> {
     let history = (instant(), proptest::option::of(".{0,20}")).prop_map(|(at, delivery_id)| {
         let (from, cause) = (Some(StateName::Expected), Cause::Delivery);
-        Transition { at, from, to: StateName::Received, cause, delivery_id }
+        Transition { at, from, to: StateName::Received, cause, delivery_id, note: None }
     });
     let link = (".{0,9}", job_id(), any::<u32>()).prop_map(|(submission, lineage, attempt)| Link {
         submission,
@@ -91,6 +91,7 @@ fn entry() -> impl Strategy<Value = Entry> {
                 counters: Counters { missing: generation, ..Counters::default() },
                 token,
                 run: None,
+                discarded: None,
                 history,
             }
         })

@@ -97,7 +97,7 @@ fn terminal_items_expire_in_seconds_and_open_ones_never() {
     assert_eq!(ninety_days.to_string().len(), 10, "seconds, not milliseconds");
     assert!(text(&item, DUE_SHARD).is_none() && text(&item, DUE_SORT).is_none());
     assert_eq!(text(&item, REASON), Some("resubmits_exhausted"));
-    let again = dead().redriven(now(), &Limits::default()).unwrap();
+    let again = dead().redriven(None, now(), &Limits::default()).unwrap();
     for row in [entry("a"), resubmitting("a"), again] {
         let item = encode_entry(&row).unwrap();
         assert!(!item.contains_key(EXPIRES_AT) && !item.contains_key(REASON), "{item:?}");

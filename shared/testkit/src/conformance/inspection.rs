@@ -201,7 +201,7 @@ pub async fn counts_follow_a_row(subject: &LedgerSubject) {
     let refused = ledger.write(&gone, Expected::As(first.seen())).await.unwrap();
     assert!(matches!(refused, Written::Conflict(_)), "{refused:?}");
     assert_eq!(counted(subject).await, counts([("dead", 1), ("dead:gone", 1)]));
-    let again = gone.redriven(start(), &limits).unwrap();
+    let again = gone.redriven(None, start(), &limits).unwrap();
     put_over(ledger, &gone, &again).await;
     assert_eq!(counted(subject).await, counts([("received", 1)]));
     let failed = dead(&again, DeadReason::Failed);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use domain::entry::{Cause, DeadReason, Entry, Link, State, StateName, StoredObject, Transition};
+use domain::entry::{
+    Cause, DeadReason, Entry, Link, Note, State, StateName, StoredObject, Transition,
+};
 use domain::intent::{Intent, IntentState, Submission};
 use domain::job::{JobError, JobId, JobKey, Kind};
 use domain::limits::Limits;
@@ -95,6 +97,7 @@ pub(super) fn full(key: JobKey) -> Entry {
         to: StateName::Received,
         cause: Cause::Delivery,
         delivery_id: Some("d".to_owned()),
+        note: Note::new(Some("me"), Some("r\u{e9}f \u{1f980} \"'\\")),
     });
     entry
 }

@@ -52,7 +52,7 @@ async fn the_date_in_the_name_is_fixed_before_the_first_store_and_never_computed
     assert_eq!(rig.work(&key).await, dead(DeadReason::CorruptObject));
     assert_eq!(rig.entry(&key).dt, Some(jiff::civil::date(2026, 11, 30)));
     // A later answer names another day; the name stays.
-    let redriven = rig.entry(&key).redriven(rig.now(), &rig.limits).unwrap();
+    let redriven = rig.entry(&key).redriven(None, rig.now(), &rig.limits).unwrap();
     rig.ledger.place(&redriven);
     rig.jobs.clear_answers(&key);
     rig.jobs.answer_extract(&key.job_id, Ok(answer(&key, JobStatus::Completed)));
@@ -316,7 +316,7 @@ async fn an_unlinked_failure_waits_for_an_unresolved_post() {
     }
     rig.clock.advance(2 * HOUR);
     assert_eq!(rig.work_when_due(&key).await, dead(DeadReason::UnlinkedFailure));
-    let redriven = rig.entry(&key).redriven(rig.now(), &rig.limits).unwrap();
+    let redriven = rig.entry(&key).redriven(None, rig.now(), &rig.limits).unwrap();
     rig.ledger.place(&redriven);
     let worked = rig.work(&key).await;
     assert!(matches!(worked, Worked::PutOff { because: PutOff::Unlinked, .. }), "{worked:?}");

@@ -96,7 +96,7 @@ async fn a_result_does_not_settle_a_row_that_was_opened_again() {
             let reason = DeadReason::Gone;
             let dead = State::Dead { reason, error: None, result: None };
             let dead = row.settled(dead, Cause::Work, rig.now(), &rig.limits);
-            rig.ledger.place(&dead.redriven(rig.now(), &rig.limits).unwrap());
+            rig.ledger.place(&dead.redriven(None, rig.now(), &rig.limits).unwrap());
         },
     );
     assert_eq!(worked, Worked::Skipped(Skip::Overtaken));

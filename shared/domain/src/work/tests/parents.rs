@@ -253,7 +253,7 @@ async fn a_manifest_that_is_there_settles_the_row_without_asking_again() {
         rig.work(&key).await;
         let settled = rig.entry(&key);
         let objects = rig.objects();
-        let mut unsettled = settled.redriven(rig.now(), &rig.limits).unwrap_or_else(|| {
+        let mut unsettled = settled.redriven(None, rig.now(), &rig.limits).unwrap_or_else(|| {
             let mut row = Entry::expected(key.clone(), None, Cause::Work, rig.now(), &rig.limits);
             row.dt = settled.dt;
             row

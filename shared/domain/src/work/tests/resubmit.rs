@@ -96,7 +96,7 @@ async fn a_redrive_begins_with_a_fresh_budget() {
     rig.settle().await;
     assert_eq!(rig.jobs.submits().len(), 3);
     let last = rig.entry(&extract("job-3"));
-    rig.ledger.place(&last.redriven(rig.now(), &rig.limits).unwrap());
+    rig.ledger.place(&last.redriven(None, rig.now(), &rig.limits).unwrap());
     rig.settle().await;
     assert_eq!(rig.jobs.submits().len(), 6);
     assert_eq!(rig.stands(&extract("job-6")), "dead resubmits_exhausted");
