@@ -4,6 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod explain;
 pub(crate) mod extract;
 pub(crate) mod fetch_flags;
 pub(crate) mod jobs;

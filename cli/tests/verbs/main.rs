@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod bench;
+mod explain;
 mod extract;
 mod jobs;
 mod poll;

@@ -12,6 +12,7 @@ pub mod claim;
 pub mod content;
 pub mod entry;
 pub mod envelope;
+pub mod explain;
 pub mod intent;
 pub mod job;
 pub mod keyring;
