@@ -26,12 +26,15 @@ pub mod ports;
 pub mod post;
 pub mod receive;
 pub mod request;
+pub mod retire;
+pub mod rotate;
 pub mod redrive;
 pub mod run;
 pub mod signature;
 pub mod spend;
 pub mod steps;
 pub mod submit;
+pub mod subscribe;
 pub mod sweep;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]

@@ -34,6 +34,9 @@ pub const CRAWL_PAGES_MAX: u32 = 10_000;
 pub const CRAWL_DEPTH_MAX: u32 = 10;
 /// Most webhooks of an account. Source: docs/contract.md, "Webhooks".
 pub const WEBHOOKS_MAX: usize = 10;
+/// How long a signing secret is accepted after another one took its place: deliveries that were
+/// under way arrive within seconds, repeated ones within minutes.
+pub const PREVIOUS_GRACE: Duration = Duration::from_mins(15);
 /// Times that a dead entry is opened again because the platform speaks of its job.
 pub const REOPENS_MAX: u32 = 3;
 /// Searches for the job of an unanswered POST before it is reported as ambiguous: with the default

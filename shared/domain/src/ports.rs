@@ -12,6 +12,7 @@ mod queue;
 mod random;
 mod results;
 mod secrets;
+mod vault;
 mod webhooks;
 
 pub use clock::Clock;
@@ -28,6 +29,7 @@ pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;
 pub use results::{PutOutcome, Results};
 pub use secrets::SecretSource;
+pub use vault::{Holds, NameError, Promoted, PutPending, Slot, SlotId, Vault, Version, VersionId};
 pub use webhooks::{
     CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,
     WebhookId, WebhookPage, Webhooks,

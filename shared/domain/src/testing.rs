@@ -11,6 +11,7 @@ mod queue;
 mod random;
 mod results;
 mod secrets;
+mod vault;
 mod webhooks;
 
 pub use clock::ManualClock;
@@ -21,6 +22,7 @@ pub use queue::MemoryQueue;
 pub use random::SeededRandom;
 pub use results::MemoryResults;
 pub use secrets::MemorySecrets;
+pub use vault::MemoryVault;
 pub use webhooks::{MemoryWebhooks, WebhookCall};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -197,6 +197,11 @@ impl Secret {
         &self.text
     }
 
+    /// The form that [`Secret::parse_stored`] reads, with the webhook's id. Never log it.
+    pub fn to_stored(&self) -> String {
+        serde_json::json!({ "secret": self.text, "webhook_id": self.webhook_id }).to_string()
+    }
+
     /// Whether both hold the same text, in time that depends on the lengths only.
     pub fn same_text(&self, other: &Self) -> bool {
         self.text.as_bytes().ct_eq(other.text.as_bytes()).into()
