@@ -286,13 +286,13 @@ async fn read_page(
 }
 
 /// Whether the platform answered, badly, and said nothing of waiting.
-fn is_passing(error: &ApiError) -> bool {
+pub(crate) fn is_passing(error: &ApiError) -> bool {
     let is_broken = matches!(error.kind, ApiErrorKind::Unavailable | ApiErrorKind::Unreadable);
     is_broken && error.status.is_some() && error.retry_after.is_none()
 }
 
 /// Pauses the account as long as the platform asked for.
-async fn keep_to(ports: Ports<'_>, error: &ApiError) -> Result<(), PortError> {
+pub(crate) async fn keep_to(ports: Ports<'_>, error: &ApiError) -> Result<(), PortError> {
     let Some(wait) = error.retry_after else { return Ok(()) };
     let until = after(ports.clock.now(), wait.min(ports.limits.retry_after_clamp));
     ports.pauses.extend(ports.ledger, Scope::All, until, error.kind.as_str()).await

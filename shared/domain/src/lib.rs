@@ -24,7 +24,9 @@ pub mod place;
 pub mod poll;
 pub mod ports;
 pub mod post;
+mod progress;
 pub mod receive;
+pub mod reconcile;
 pub mod request;
 pub mod retire;
 pub mod rotate;
@@ -40,6 +42,7 @@ pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
+mod together;
 pub mod update;
 pub mod within;
 pub mod work;

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::time::{Timestamp, before};
+
 /// Longest job id, in bytes. UUIDs in practice; short enough for SQS, paths and log lines.
 pub const JOB_ID_BYTES_MAX: usize = 128;
 /// Transitions kept in an entry's history.
@@ -115,6 +117,12 @@ impl Limits {
     /// How long after a POST was intended the job list can prove that it was not accepted.
     pub const fn recovery(&self) -> Duration {
         self.post_begin.saturating_add(self.post_timeout).saturating_add(self.adoption_margin)
+    }
+
+    /// The earliest `created_at` of a job whose row cannot have been forgotten yet: a row is kept for
+    /// the retention after its job ended, of which a tenth is left for clocks and delays.
+    pub fn remembered_from(&self, now: Timestamp) -> Timestamp {
+        before(now, self.retention / 10 * 9)
     }
 
     /// How far the platform's clock and ours may be apart.

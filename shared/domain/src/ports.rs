@@ -23,7 +23,7 @@ pub use jobs::{
 };
 pub use ledger::{
     Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, Inspection, IntentExpected,
-    IntentWritten, Intents, Ledger, Page, Written,
+    IntentWritten, Intents, Ledger, Loaded, Page, Written,
 };
 pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;

@@ -1,12 +1,16 @@
 //! Rows of jobs: conditional writes, reads, and what is due.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use domain::announce::Announcing;
 use domain::entry::{Announcement, Entry};
 use domain::intent::Intent;
 use domain::job::JobKey;
 use domain::limits::Limits;
-use domain::ports::{Cursor, Due, Entries, ErrorKind, Expected, Page, PortError, Written};
+use domain::ports::{
+    Cursor, Due, Entries, ErrorKind, Expected, Loaded, Page, PortError, Written,
+};
 use domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
 
@@ -34,6 +38,29 @@ impl Entries for SqliteStore {
         let json =
             self.read(LEDGER, "load", move |connection| read(connection, kind, &job_id)).await?;
         json.map(|json| decode(key, &json, "load")).transpose()
+    }
+
+    async fn load_many(&self, keys: &[JobKey]) -> Result<Loaded, PortError> {
+        let keys: BTreeSet<_> = keys.iter().cloned().collect();
+        let found = self
+            .read(LEDGER, "load_many", move |connection| {
+                let mut found = Vec::new();
+                for key in keys {
+                    let (kind, job_id) = key_columns(&key);
+                    let json = read(connection, kind, &job_id)?;
+                    found.extend(json.map(|json| (key, json)));
+                }
+                Ok(found)
+            })
+            .await?;
+        let mut loaded = Loaded::default();
+        for (key, json) in found {
+            match decode(&key, &json, "load_many") {
+                Ok(row) => loaded.rows.push(row),
+                Err(_) => loaded.unreadable.push(key),
+            }
+        }
+        Ok(loaded)
     }
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {

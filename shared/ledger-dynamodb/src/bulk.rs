@@ -53,7 +53,7 @@ impl DynamoLedger {
 
     /// Reads up to [`BATCH_KEYS_MAX`] different keys. What the table leaves unprocessed is asked
     /// for again: at once while rows come, with growing pauses while none do.
-    async fn batch(
+    pub(crate) async fn batch(
         &self,
         operation: &'static str,
         keys: &[&Key],

@@ -1,5 +1,6 @@
 //! Rows of jobs: reads and conditional writes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
@@ -7,11 +8,12 @@ use domain::announce::{Announcing, announce_from};
 use domain::entry::{Announcement, Entry};
 use domain::job::JobKey;
 use domain::limits::Limits;
-use domain::ports::{Entries, ErrorKind, Expected, PortError, Written};
+use domain::ports::{Entries, ErrorKind, Expected, Loaded, PortError, Written};
 use domain::time::Timestamp;
 
 use crate::item::{Key, decode_entry, encode_entry};
 use crate::ledger::{DynamoLedger, corrupt, refused, trouble};
+use crate::limits::BATCH_KEYS_MAX;
 use crate::put::{Condition, Put};
 
 #[async_trait]
@@ -19,6 +21,22 @@ impl Entries for DynamoLedger {
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
         let item = self.get("load", Key::entry(key)).await?;
         item.map(|item| decode_entry(&item)).transpose().map_err(corrupt("load"))
+    }
+
+    async fn load_many(&self, keys: &[JobKey]) -> Result<Loaded, PortError> {
+        let asked: BTreeMap<Key, &JobKey> = keys.iter().map(|key| (Key::entry(key), key)).collect();
+        let places: Vec<_> = asked.keys().collect();
+        let mut loaded = Loaded::default();
+        for chunk in places.chunks(BATCH_KEYS_MAX) {
+            for (place, item) in self.batch("load_many", chunk).await? {
+                match (decode_entry(&item), asked.get(&place)) {
+                    (Ok(row), _) => loaded.rows.push(row),
+                    (Err(_), Some(key)) => loaded.unreadable.push((*key).clone()),
+                    (Err(_), None) => {}
+                }
+            }
+        }
+        Ok(loaded)
     }
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {

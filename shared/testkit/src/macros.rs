@@ -42,6 +42,8 @@ macro_rules! entries_conformance {
                 odd_ids_are_rows_of_their_own,
                 the_largest_row_is_kept_and_one_byte_more_is_refused,
                 a_row_that_does_not_decode_is_named,
+                many_rows_are_read_at_once,
+                of_many_rows_one_that_does_not_decode_is_named,
             ]
         );
     };

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Announced, Announcement, Cause, Counters, DeadReason, Entry, Link, Seen, State, StateName, Transition,
+    Announced, Announcement, Cause, Counters, DeadReason, Entry, Link, Seen, State, StateName,
+    Transition,
 };
 use crate::job::JobKey;
 use crate::limits::{HISTORY_MAX, Limits, REOPENS_MAX};

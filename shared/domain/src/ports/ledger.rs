@@ -1,8 +1,8 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 
-use super::PortError;
+use super::{ErrorKind, PortError};
 use crate::announce::{Announcing, announce_in_parts};
 use crate::entry::{Announcement, Entry, Seen, StateName};
 use crate::intent::Intent;
@@ -23,6 +23,20 @@ pub trait Entries: Send + Sync {
     /// # Errors
     /// `Corrupt` names the key of a row that does not decode; otherwise transient or `Denied`.
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError>;
+
+    /// Reads the rows of these jobs, each as [`Entries::load`] does, in as few calls of the store
+    /// as it takes. A row that does not decode is named, and keeps nobody from the others.
+    ///
+    /// # Contract
+    /// No effect. Rows come in no promised order, and one that is asked for twice comes once. They
+    /// are not of one instant: each is as it was at some time during the call. A caller asks for a
+    /// page of a job list at a time, [`crate::limits::LIST_PAGE_MAX`] keys.
+    ///
+    /// # Errors
+    /// Transient or `Denied`; then none of the rows is known.
+    async fn load_many(&self, keys: &[JobKey]) -> Result<Loaded, PortError> {
+        load_one_by_one(self, keys).await
+    }
 
     /// Writes a row if the one there is as expected.
     ///
@@ -55,6 +69,31 @@ pub trait Entries: Send + Sync {
     ) -> Result<Announcing, PortError> {
         announce_in_parts(self, key, announcement, now, limits).await
     }
+}
+
+/// Rows that were read together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Those that are there; expired ones that still exist are among them.
+    pub rows: Vec<Entry>,
+    /// Those that are there and do not decode.
+    pub unreadable: Vec<JobKey>,
+}
+
+/// [`Entries::load_many`] for stores that read one row at a time.
+async fn load_one_by_one(
+    entries: &(impl Entries + ?Sized),
+    keys: &[JobKey],
+) -> Result<Loaded, PortError> {
+    let mut loaded = Loaded::default();
+    for key in keys.iter().collect::<BTreeSet<_>>() {
+        match entries.load(key).await {
+            Ok(row) => loaded.rows.extend(row),
+            Err(error) if error.kind == ErrorKind::Corrupt => loaded.unreadable.push(key.clone()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(loaded)
 }
 
 /// What a write expects to find.

@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::place::{date_of, extract_key};
 use crate::ports::{ApiError, ApiErrorKind, ErrorKind, ExtractJob, PortError, PutOutcome};
 use crate::steps::Ports;
-use crate::time::{Timestamp, after};
+use crate::time::Timestamp;
 use crate::update::{Changed, change};
 
 pub(super) async fn work(ports: Ports<'_>, entry: Entry, look: Look) -> Result<Worked, PortError> {
@@ -129,10 +129,9 @@ pub fn judge_failure(
     Failure::Resubmit(Box::new(next))
 }
 
-/// Whether the ledger's retention, less a margin of a tenth, is over for a job of this age.
+/// Whether a job is so old that its row may have been forgotten before.
 fn is_forgotten(created_at: Option<Timestamp>, now: Timestamp, limits: &Limits) -> bool {
-    let remembered = limits.retention / 10 * 9;
-    created_at.is_some_and(|created_at| after(created_at, remembered) <= now)
+    created_at.is_some_and(|created_at| created_at <= limits.remembered_from(now))
 }
 
 async fn failed(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::entry::{DeadReason, Entry, Seen, StateName};
 use domain::job::Kind;
-use domain::ports::{ErrorKind, Expected, Written};
+use domain::ports::{ErrorKind, Expected, Loaded, Written};
 use domain::time::after;
 use futures_util::future::join_all;
 
@@ -196,4 +196,35 @@ pub async fn a_row_that_does_not_decode_is_named(subject: &LedgerSubject) {
         assert!(format!("{error:?}").contains("spoilt-row"), "{error:?}");
     }
     assert!(ledger.load(&key("sound")).await.unwrap().is_some());
+}
+
+/// Many rows are read at once: those that are there, each once, whatever their kind and state; an
+/// expired one that still exists is among them.
+pub async fn many_rows_are_read_at_once(subject: &LedgerSubject) {
+    let ledger = &subject.ledger;
+    assert_eq!(ledger.load_many(&[]).await.unwrap(), Loaded::default());
+    let mut rows = one_per_state();
+    rows.push(full(key_of(Kind::Batch, "full")));
+    rows.extend((0..120).map(|number| open(key(&format!("many-{number:03}")), number)));
+    put_all(&**ledger, &rows).await;
+    let mut keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
+    keys.push(key("many-000"));
+    keys.push(key("nobody-wrote-this"));
+    keys.push(key_of(Kind::Crawl, "many-000"));
+    let mut loaded = ledger.load_many(&keys).await.unwrap();
+    assert_eq!(loaded.unreadable, []);
+    loaded.rows.sort_by(|a, b| a.key.cmp(&b.key));
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(loaded.rows, rows);
+}
+
+/// SC-03: one row that does not decode is named, and the others are read all the same.
+pub async fn of_many_rows_one_that_does_not_decode_is_named(subject: &LedgerSubject) {
+    let Some(spoil) = &subject.spoil_entry else { return };
+    let (ledger, sound) = (&subject.ledger, open(key("sound"), 5));
+    put(&**ledger, &open(key("spoilt-row"), 5)).await;
+    put(&**ledger, &sound).await;
+    spoil(&key("spoilt-row"));
+    let loaded = ledger.load_many(&[key("spoilt-row"), key("sound"), key("none")]).await.unwrap();
+    assert_eq!((loaded.rows, loaded.unreadable), (vec![sound], vec![key("spoilt-row")]));
 }

@@ -7,7 +7,7 @@ use domain::intent::Intent;
 use domain::job::{JobKey, Kind};
 use domain::ports::{
     Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, Inspection, IntentExpected,
-    IntentWritten, Intents, Ledger, Page, PortError, Written,
+    IntentWritten, Intents, Ledger, Loaded, Page, PortError, Written,
 };
 use domain::time::Timestamp;
 
@@ -30,6 +30,10 @@ impl FaultyLedger {
 impl Entries for FaultyLedger {
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
         self.surroundings.around_port("ledger.load", self.inner.load(key)).await
+    }
+
+    async fn load_many(&self, keys: &[JobKey]) -> Result<Loaded, PortError> {
+        self.surroundings.around_port("ledger.load_many", self.inner.load_many(keys)).await
     }
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {

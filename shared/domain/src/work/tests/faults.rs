@@ -17,8 +17,8 @@ use crate::job::{JobId, JobKey, Kind};
 use crate::ports::{
     ApiError, ApiErrorKind, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind,
     Expected, ExtractJob, Inspection, IntentExpected, IntentWritten, Intents, Jobs, ListPage,
-    ListQuery, Page, PageRequest, ParentPage, PortError, PutOutcome, Queue, Results, SubmitError,
-    Written,
+    ListQuery, Loaded, Page, PageRequest, ParentPage, PortError, PutOutcome, Queue, Results,
+    SubmitError, Written,
 };
 use crate::request::JobRequest;
 use crate::steps::Ports;
@@ -126,6 +126,10 @@ fn broken() -> ApiError {
 impl Entries for Faulty<'_> {
     async fn load(&self, key: &JobKey) -> Result<Option<Entry>, PortError> {
         self.at("load", self.rig.ledger.load(key), down("load")).await
+    }
+
+    async fn load_many(&self, keys: &[JobKey]) -> Result<Loaded, PortError> {
+        self.at("load_many", self.rig.ledger.load_many(keys), down("load_many")).await
     }
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
