@@ -16,6 +16,7 @@ pub mod explain;
 pub mod intent;
 pub mod job;
 pub mod keyring;
+pub mod letters;
 pub mod limits;
 pub mod looks;
 pub mod object;

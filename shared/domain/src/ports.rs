@@ -5,6 +5,7 @@
 //! effect happened; each method says what that means.
 
 mod clock;
+mod dead_letters;
 mod error;
 mod jobs;
 mod ledger;
@@ -16,6 +17,7 @@ mod vault;
 mod webhooks;
 
 pub use clock::Clock;
+pub use dead_letters::{DeadLetter, DeadLetterQueue, Excerpt};
 pub use error::{ErrorKind, PortError};
 pub use jobs::{
     ApiError, ApiErrorKind, ExtractJob, Item, Jobs, ListPage, ListQuery, Listed, PageRequest,

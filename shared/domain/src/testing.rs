@@ -4,6 +4,7 @@
 //! does not survive encoding is noticed in the first test that uses it.
 
 mod clock;
+mod dead_letters;
 mod event_clock;
 mod jobs;
 mod ledger;
@@ -15,6 +16,7 @@ mod vault;
 mod webhooks;
 
 pub use clock::ManualClock;
+pub use dead_letters::MemoryDeadLetters;
 pub use event_clock::EventClock;
 pub use jobs::{Call, ScriptedJobs, ScriptedSubmit, extract_answer, parent_answer};
 pub use ledger::MemoryLedger;

@@ -7,6 +7,10 @@
 //! | [`TaskSource::receive`] | `ReceiveMessage`, up to ten each, without waiting | `sqs:ReceiveMessage` |
 //! | [`TaskSource::acknowledge`] | `DeleteMessage` | `sqs:DeleteMessage` |
 //! | [`SqsQueue::depth`] | `GetQueueAttributes` | `sqs:GetQueueAttributes` |
+//! | [`DeadLetterQueue::take`] | `ReceiveMessage`, up to ten each, waiting a second | `sqs:ReceiveMessage` |
+//! | [`DeadLetterQueue::send_back`] | those of [`Queue::send`] and of a removal | `sqs:SendMessage`, `sqs:DeleteMessage` |
+//! | [`DeadLetterQueue::remove`] | `DeleteMessage` | `sqs:DeleteMessage` |
+//! | [`DeadLetterQueue::put_back`] | `ChangeMessageVisibility` | `sqs:ChangeMessageVisibility` |
 //!
 //! **At least once.** SQS may deliver a message twice, and a send whose answer was lost is made
 //! again: what a task does must bear repetition.
@@ -19,6 +23,7 @@
 //! The queue is a standard one: order means nothing here, and a FIFO queue would let one bad task
 //! hold up others and refuse delays of single messages.
 
+mod dead_letters;
 mod depth;
 mod outbox;
 mod queue;
@@ -31,9 +36,10 @@ use std::sync::Arc;
 use aws_client::SdkConfig;
 use aws_sdk_sqs::Client;
 
+pub use dead_letters::SqsDeadLetters;
 pub use depth::QueueDepth;
 #[cfg(doc)]
-use domain::ports::{Queue, TaskSource};
+use domain::ports::{DeadLetterQueue, Queue, TaskSource};
 use outbox::Outbox;
 
 /// The port's name in errors.
@@ -67,18 +73,23 @@ impl SqsQueue {
     /// # Errors
     /// When the URL cannot be that of a standard queue.
     pub fn new(config: &SdkConfig, url: &str) -> Result<Self, UrlError> {
-        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-        let name = rest.and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
-        if !name.is_some_and(|name| !name.is_empty() && url.bytes().all(|b| b.is_ascii_graphic())) {
-            return Err(UrlError::Shape(url.to_owned()));
-        }
-        if matches!(url.rsplit_once('.'), Some((_, "fifo"))) {
-            return Err(UrlError::Fifo(url.to_owned()));
-        }
+        check_url(url)?;
         let (client, url) = (Client::new(config), url.to_owned());
         let outbox = Arc::new(Outbox::new(client.clone(), url.clone()));
         Ok(Self { client, url, outbox })
     }
+}
+
+fn check_url(url: &str) -> Result<(), UrlError> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let name = rest.and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
+    if !name.is_some_and(|name| !name.is_empty() && url.bytes().all(|b| b.is_ascii_graphic())) {
+        return Err(UrlError::Shape(url.to_owned()));
+    }
+    if matches!(url.rsplit_once('.'), Some((_, "fifo"))) {
+        return Err(UrlError::Fifo(url.to_owned()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use domain::task::Task;
 use crate::{QUEUE, SqsQueue};
 
 /// Most messages in one answer. Source: Amazon SQS, `ReceiveMessage`.
-const RECEIVE_MAX: usize = 10;
+pub(crate) const RECEIVE_MAX: usize = 10;
 /// Most tasks taken by one call, in 26 requests.
 const TAKE_MAX: u32 = 256;
 /// Longest time that a message can be held; a longer hold ends then. Source: Amazon SQS,
 /// visibility time-out.
-const HOLD_MAX: Duration = Duration::from_hours(12);
+pub(crate) const HOLD_MAX: Duration = Duration::from_hours(12);
 /// Codes of SQS for a receipt that is none of its own or too old: it holds nothing.
-const STALE_RECEIPT: [&str; 3] =
+pub(crate) const STALE_RECEIPT: [&str; 3] =
     ["InvalidIdFormat", "InvalidParameterValue", "ReceiptHandleIsInvalid"];
 
 /// A task that cannot be a message of this queue.
@@ -112,7 +112,7 @@ fn read(message: Message) -> Option<HeldTask> {
 }
 
 /// Whole seconds, rounded up: nothing becomes visible before its time.
-fn whole_seconds(duration: Duration) -> i32 {
+pub(crate) fn whole_seconds(duration: Duration) -> i32 {
     let rest = u64::from(duration.subsec_nanos() > 0);
     i32::try_from(duration.as_secs().saturating_add(rest)).unwrap_or(i32::MAX)
 }

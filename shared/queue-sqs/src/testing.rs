@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use aws_client::{Patience, SdkConfig};
 use domain::ports::Clock;
+use domain::time::Timestamp;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -76,6 +77,8 @@ pub struct SqsMessage {
     pub receipt: String,
     /// How often it was received, this time counted.
     pub receives: u32,
+    /// When it was sent to the queue of tasks.
+    pub sent_at: Timestamp,
     /// The body.
     pub body: String,
 }
@@ -91,6 +94,7 @@ pub struct FakeSqs {
 /// What the connections share.
 struct Shared {
     url: String,
+    dead_letter_url: String,
     clock: Arc<dyn Clock>,
     /// Requests that wait pass it one by one.
     gate: Semaphore,
@@ -99,14 +103,52 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    messages: Messages,
+    queues: Queues,
     planned: VecDeque<SqsTrouble>,
     seen: Vec<String>,
 }
 
+/// The queue of tasks, and the dead-letter queue behind it.
+#[derive(Default)]
+struct Queues {
+    tasks: Messages,
+    dead_letters: Messages,
+}
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Tasks,
+    DeadLetters,
+}
+
+impl Queues {
+    fn of(&mut self, which: Which) -> &mut Messages {
+        match which {
+            Which::Tasks => &mut self.tasks,
+            Which::DeadLetters => &mut self.dead_letters,
+        }
+    }
+
+    /// Gives visible messages and hides them; a task that was received often enough is moved away.
+    fn receive(
+        &mut self,
+        which: Which,
+        limit: usize,
+        hold: Duration,
+        now: Timestamp,
+    ) -> Vec<SqsMessage> {
+        if which == Which::Tasks {
+            self.tasks.bury(&mut self.dead_letters, now);
+        }
+        self.of(which).receive(limit, hold, now)
+    }
+}
+
 impl Shared {
     fn new(url: String, clock: Arc<dyn Clock>) -> Self {
-        Self { url, clock, gate: Semaphore::new(0), state: Mutex::default() }
+        let dead_letter_url = format!("{url}-dead");
+        Self { url, dead_letter_url, clock, gate: Semaphore::new(0), state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -157,6 +199,11 @@ impl FakeSqs {
         &self.shared.url
     }
 
+    /// The URL of the dead-letter queue behind it.
+    pub fn dead_letter_queue_url(&self) -> &str {
+        &self.shared.dead_letter_url
+    }
+
     /// Plans trouble for the next requests, one after the other, after what was planned before.
     pub fn plan(&self, next: impl IntoIterator<Item = SqsTrouble>) {
         self.shared.lock().planned.extend(next);
@@ -174,30 +221,36 @@ impl FakeSqs {
 
     /// The bodies of the messages in the queue, visible or not, in the order of sending.
     pub fn bodies(&self) -> Vec<String> {
-        self.shared.lock().messages.bodies()
+        self.shared.lock().queues.tasks.bodies()
     }
 
     /// The bodies of the messages in the dead-letter queue, in the order in which they came.
     pub fn dead_letters(&self) -> Vec<String> {
-        self.shared.lock().messages.dead_letters()
+        self.shared.lock().queues.dead_letters.bodies()
     }
 
     /// Sends a message past the protocol.
     pub fn put_body(&self, body: &str) {
         let now = self.shared.clock.now();
-        self.shared.lock().messages.send(body.to_owned(), Duration::ZERO, now);
+        self.shared.lock().queues.tasks.send(body.to_owned(), Duration::ZERO, now);
+    }
+
+    /// Lays a message into the dead-letter queue past the protocol.
+    pub fn put_dead_letter(&self, body: &str) {
+        let now = self.shared.clock.now();
+        self.shared.lock().queues.dead_letters.send(body.to_owned(), Duration::ZERO, now);
     }
 
     /// Receives messages past the protocol, as the service that hands them to a function does.
     pub fn take(&self, limit: usize, hold: Duration) -> Vec<SqsMessage> {
         let now = self.shared.clock.now();
-        self.shared.lock().messages.receive(limit, hold, now)
+        self.shared.lock().queues.receive(Which::Tasks, limit, hold, now)
     }
 
     /// Deletes a received message past the protocol, as that service does when it was worked.
     pub fn delete(&self, receipt: &str) {
         // A receipt that the queue never gave deletes nothing.
-        let _ = self.shared.lock().messages.delete(receipt);
+        let _ = self.shared.lock().queues.tasks.delete(receipt);
     }
 }
 
@@ -239,8 +292,10 @@ impl Shared {
         }
         let now = self.clock.now();
         let done: Result<Value, Refusal> = call
-            .and_then(|call| call.in_queue(&self.url))
-            .and_then(|call| call.run(&mut self.lock().messages, trouble, now));
+            .and_then(|call| call.in_queue(&self.url, &self.dead_letter_url))
+            .and_then(|(call, which)| {
+                call.run((&mut self.lock().queues, which), trouble, now)
+            });
         match trouble {
             SqsTrouble::LoseAnswer => Fate::Close,
             _ => Fate::Answer(done.map_or_else(Answer::from, |value| Answer::ok(&value))),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use aws_client::Patience;
 use domain::testing::ManualClock;
-use queue_sqs::SqsQueue;
 use queue_sqs::testing::FakeSqs;
-use testkit::conformance::QueueSubject;
+use queue_sqs::{SqsDeadLetters, SqsQueue};
+use testkit::conformance::{DeadLettersSubject, QueueSubject};
 
 async fn queue() -> QueueSubject<SqsQueue> {
     let clock = Arc::new(ManualClock::default());
@@ -25,4 +25,16 @@ async fn queue() -> QueueSubject<SqsQueue> {
         .keeping(sqs)
 }
 
+async fn dead_letters() -> DeadLettersSubject {
+    let clock = Arc::new(ManualClock::default());
+    let sqs = Arc::new(FakeSqs::start(clock.clone(), Patience::WORKER).await.unwrap());
+    let queue = SqsQueue::new(sqs.config(), sqs.queue_url()).unwrap();
+    let url = sqs.dead_letter_queue_url();
+    let letters = Arc::new(SqsDeadLetters::new(sqs.config(), url, &queue).unwrap());
+    let past_the_port = Arc::clone(&sqs);
+    let put = move |body: &str| past_the_port.put_dead_letter(body);
+    DeadLettersSubject::new(letters, Arc::new(queue), clock, put).keeping(sqs)
+}
+
 testkit::queue_conformance! { name: sqs, make: queue().await }
+testkit::dead_letters_conformance! { name: sqs_dead_letters, make: dead_letters().await }

@@ -13,6 +13,7 @@
 
 pub mod clock;
 pub mod control;
+pub mod dead_letters;
 pub mod due;
 pub mod entries;
 pub mod inspection;
@@ -33,4 +34,6 @@ mod subjects;
 pub use jobs_faults::{api_faults, job_faults};
 pub use jobs_subject::{CallOf, Fate, JobsCaps, JobsPlatform, JobsSubject, Trouble};
 pub use secrets_subject::{Absence, Kept, SecretsCaps, SecretsSubject};
-pub use subjects::{ClockSubject, LedgerCaps, LedgerSubject, QueueSubject, ResultsSubject};
+pub use subjects::{
+    ClockSubject, DeadLettersSubject, LedgerCaps, LedgerSubject, QueueSubject, ResultsSubject,
+};

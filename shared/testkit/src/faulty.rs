@@ -4,6 +4,7 @@
 //! That is the whole theory of our failures: a caller that survives each of these at each of its
 //! calls survives a crash at each of its instructions.
 
+mod dead_letters;
 mod jobs;
 mod ledger;
 mod plan;
@@ -12,6 +13,7 @@ mod results;
 mod secrets;
 mod webhooks;
 
+pub use dead_letters::FaultyDeadLetters;
 pub use jobs::FaultyJobs;
 pub use ledger::FaultyLedger;
 pub use plan::{Fault, FaultPlan, HANG, Surroundings};

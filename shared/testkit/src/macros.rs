@@ -173,6 +173,31 @@ macro_rules! queue_conformance {
     };
 }
 
+/// Makes a test of each behaviour of a dead-letter queue: `dead_letters_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`DeadLettersSubject`](crate::conformance::DeadLettersSubject) for each test; it may await.
+#[macro_export]
+macro_rules! dead_letters_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            dead_letters,
+            $name,
+            $make,
+            [
+                an_empty_one_gives_nothing,
+                letters_are_taken_as_they_lie,
+                a_taken_letter_is_hidden_until_its_hold_ends,
+                no_more_letters_are_taken_than_asked_for,
+                a_letter_that_was_put_back_is_visible,
+                a_removed_letter_is_gone,
+                a_task_goes_back,
+                what_is_no_task_does_not_go_back,
+                an_old_receipt_is_harmless,
+            ]
+        );
+    };
+}
+
 /// Makes a test of each behaviour of a result store: `results_conformance! { name: memory, make: subject() }`.
 ///
 /// `make` gives a fresh [`ResultsSubject`](crate::conformance::ResultsSubject) for each test; it may await.
@@ -362,3 +387,4 @@ mod tests {
         assert!(behaviours > 60, "{behaviours} behaviours found");
     }
 }
+            include_str!("conformance/dead_letters.rs"),

@@ -7,10 +7,13 @@ use std::time::Duration;
 use domain::job::{JobId, Kind};
 use domain::ports::{ApiErrorKind, ErrorKind, Jobs, PutOutcome, Results, SubmitError};
 use domain::request::{FetchOptions, JobRequest};
-use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryResults, ScriptedJobs};
-use testkit::conformance::{LedgerSubject, QueueSubject, ResultsSubject};
+use domain::testing::{
+    ManualClock, MemoryDeadLetters, MemoryLedger, MemoryQueue, MemoryResults, ScriptedJobs,
+};
+use testkit::conformance::{DeadLettersSubject, LedgerSubject, QueueSubject, ResultsSubject};
 use testkit::faulty::{
-    Fault, FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, Surroundings,
+    Fault, FaultPlan, FaultyDeadLetters, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults,
+    Surroundings,
 };
 
 fn surroundings(plan: Arc<FaultPlan>) -> Surroundings {
@@ -36,6 +39,16 @@ fn queue() -> QueueSubject<FaultyQueue<MemoryQueue>> {
         .sending_bodies(move |body| strange.send_body(body))
 }
 
+fn dead_letters() -> DeadLettersSubject {
+    let clock = Arc::new(ManualClock::default());
+    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    let inner = Arc::new(MemoryDeadLetters::new(clock.clone(), queue.clone()));
+    let past_the_port = inner.clone();
+    let surroundings = Surroundings::new(FaultPlan::none(), clock.clone());
+    let letters = Arc::new(FaultyDeadLetters::new(inner, surroundings));
+    DeadLettersSubject::new(letters, queue, clock, move |body| past_the_port.put(body))
+}
+
 fn results() -> ResultsSubject {
     let inner = Arc::new(MemoryResults::new());
     let damaged = inner.clone();
@@ -45,6 +58,7 @@ fn results() -> ResultsSubject {
 
 testkit::ledger_conformance! { name: faulty_ledger, make: ledger() }
 testkit::queue_conformance! { name: faulty_queue, make: queue() }
+testkit::dead_letters_conformance! { name: faulty_dead_letters, make: dead_letters() }
 testkit::results_conformance! { name: faulty_results, make: results() }
 
 /// WK-15: the store fails at the first try; the second one stores the same object once.

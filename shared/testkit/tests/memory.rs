@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryResults};
-use testkit::conformance::{ClockSubject, LedgerSubject, QueueSubject, ResultsSubject};
+use domain::testing::{ManualClock, MemoryDeadLetters, MemoryLedger, MemoryQueue, MemoryResults};
+use testkit::conformance::{
+    ClockSubject, DeadLettersSubject, LedgerSubject, QueueSubject, ResultsSubject,
+};
 
 fn ledger() -> LedgerSubject {
     let ledger = Arc::new(MemoryLedger::new());
@@ -21,6 +23,14 @@ fn queue() -> QueueSubject<MemoryQueue> {
     QueueSubject::new(queue, clock).sending_bodies(move |body| strange.send_body(body))
 }
 
+fn dead_letters() -> DeadLettersSubject {
+    let clock = Arc::new(ManualClock::default());
+    let queue = Arc::new(MemoryQueue::new(clock.clone()));
+    let letters = Arc::new(MemoryDeadLetters::new(clock.clone(), queue.clone()));
+    let past_the_port = letters.clone();
+    DeadLettersSubject::new(letters, queue, clock, move |body| past_the_port.put(body))
+}
+
 fn results() -> ResultsSubject {
     let results = Arc::new(MemoryResults::new());
     let damaged = results.clone();
@@ -29,6 +39,7 @@ fn results() -> ResultsSubject {
 
 testkit::ledger_conformance! { name: memory_ledger, make: ledger() }
 testkit::queue_conformance! { name: memory_queue, make: queue() }
+testkit::dead_letters_conformance! { name: memory_dead_letters, make: dead_letters() }
 testkit::results_conformance! { name: memory_results, make: results() }
 testkit::clock_conformance! {
     name: manual_clock,

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 /// Errors of the service that have another code in the older protocol, which clients still see.
-const OLDER: [(&str, &str); 7] = [
+const OLDER: [(&str, &str); 8] = [
     ("BatchEntryIdsNotDistinct", "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"),
     ("BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong"),
     ("EmptyBatchRequest", "AWS.SimpleQueueService.EmptyBatchRequest"),
     ("InvalidBatchEntryId", "AWS.SimpleQueueService.InvalidBatchEntryId"),
+    ("MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight"),
     ("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"),
     ("TooManyEntriesInBatchRequest", "AWS.SimpleQueueService.TooManyEntriesInBatchRequest"),
     ("UnsupportedOperation", "AWS.SimpleQueueService.UnsupportedOperation"),

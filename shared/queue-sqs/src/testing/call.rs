@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
 use super::messages::Messages;
-use super::{REGION, SqsTrouble};
+use super::{Queues, REGION, SqsTrouble, Which};
 
 /// Largest message, and largest sum of one request's messages, in bytes.
 const BYTES_MAX: usize = 1_048_576;
@@ -26,13 +26,24 @@ const WAIT_MAX: i64 = 20;
 /// Longest name of a message within its request.
 const ENTRY_ID_BYTES_MAX: usize = 80;
 /// Operations that are known here, and the members of each but for the queue's URL.
-const MEMBERS: [(&str, &[&str]); 5] = [
+const MEMBERS: [(&str, &[&str]); 6] = [
     ("SendMessage", &["MessageBody", "DelaySeconds"]),
     ("SendMessageBatch", &["Entries"]),
-    ("ReceiveMessage", &["MaxNumberOfMessages", "VisibilityTimeout", "WaitTimeSeconds"]),
+    (
+        "ReceiveMessage",
+        &[
+            "MaxNumberOfMessages",
+            "VisibilityTimeout",
+            "WaitTimeSeconds",
+            "MessageSystemAttributeNames",
+        ],
+    ),
+    ("ChangeMessageVisibility", &["ReceiptHandle", "VisibilityTimeout"]),
     ("DeleteMessage", &["ReceiptHandle"]),
     ("GetQueueAttributes", &["AttributeNames"]),
 ];
+/// Attribute of a message: when it was sent, in milliseconds.
+const SENT_TIMESTAMP: &str = "SentTimestamp";
 /// Stands for a checksum that nobody reads.
 const MD5: &str = "00000000000000000000000000000000";
 
@@ -102,13 +113,14 @@ fn check_signature(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 impl Call {
-    /// The same call without the queue's URL.
+    /// The same call without the queue's URL, and which queue it is.
     ///
     /// # Errors
     /// When it is another queue's.
-    pub(super) fn in_queue(mut self, url: &str) -> Result<Self, Refusal> {
+    pub(super) fn in_queue(mut self, url: &str, dead: &str) -> Result<(Self, Which), Refusal> {
         match self.members.remove("QueueUrl") {
-            Some(Value::String(given)) if given == url => Ok(self),
+            Some(Value::String(given)) if given == url => Ok((self, Which::Tasks)),
+            Some(Value::String(given)) if given == dead => Ok((self, Which::DeadLetters)),
             Some(_) => {
                 Err(Refusal::saying("QueueDoesNotExist", "The specified queue does not exist."))
             }
@@ -122,7 +134,7 @@ impl Call {
     /// When SQS would refuse it.
     pub(super) fn run(
         mut self,
-        messages: &mut Messages,
+        (queues, which): (&mut Queues, Which),
         trouble: SqsTrouble,
         now: Timestamp,
     ) -> Result<Value, Refusal> {
@@ -133,11 +145,12 @@ impl Call {
             return Err(Refusal::unknown(other));
         }
         match self.operation.as_str() {
-            "SendMessage" => self.send(messages, now),
-            "SendMessageBatch" => self.send_batch(messages, trouble, now),
-            "ReceiveMessage" => self.receive(messages, trouble, now),
-            "DeleteMessage" => self.delete(messages),
-            _ => self.attributes(messages, now),
+            "SendMessage" => self.send(queues.of(which), now),
+            "SendMessageBatch" => self.send_batch(queues.of(which), trouble, now),
+            "ReceiveMessage" => self.receive((queues, which), trouble, now),
+            "DeleteMessage" => self.delete(queues.of(which)),
+            "ChangeMessageVisibility" => self.change_visibility(queues.of(which), now),
+            _ => self.attributes(queues.of(which), now),
         }
     }
 
@@ -192,29 +205,42 @@ impl Call {
 
     fn receive(
         &mut self,
-        messages: &mut Messages,
+        (queues, which): (&mut Queues, Which),
         trouble: SqsTrouble,
         now: Timestamp,
     ) -> Result<Value, Refusal> {
         let most = i64::try_from(BATCH_MAX).unwrap_or(i64::MAX);
         let limit = number(&mut self.members, "MaxNumberOfMessages", 1, most)?.unwrap_or(1);
         let hold = number(&mut self.members, "VisibilityTimeout", 0, HOLD_MAX)?.unwrap_or(30);
-        match number(&mut self.members, "WaitTimeSeconds", 0, WAIT_MAX)? {
-            Some(0) => {}
-            _ => return Err(Refusal::unknown("a wait for messages, or the queue's own")),
+        let wait = number(&mut self.members, "WaitTimeSeconds", 0, WAIT_MAX)?;
+        match (wait, which) {
+            // Who reads dead letters waits, since SQS then asks all its servers. What comes here
+            // comes at once, and so does nothing.
+            (Some(0), Which::Tasks) | (Some(1..), Which::DeadLetters) => {}
+            _ => return Err(Refusal::unknown("such a wait for messages, or the queue's own")),
         }
-        let given = messages.receive(usize::try_from(limit).unwrap_or(1), seconds(hold), now);
+        let names = self.members.remove("MessageSystemAttributeNames").unwrap_or_default();
+        let names: Vec<_> = names.as_array().into_iter().flatten().cloned().collect();
+        if names.iter().any(|name| name != SENT_TIMESTAMP) {
+            return Err(Refusal::unknown("such an attribute of a message"));
+        }
+        let limit = usize::try_from(limit).unwrap_or(1);
+        let given = queues.receive(which, limit, seconds(hold), now);
         if trouble == SqsTrouble::DeliverTwice {
-            messages.reveal(&given, now);
+            queues.of(which).reveal(&given, now);
         }
         let given: Vec<_> = given
             .into_iter()
             .map(|message| {
+                let sent_at = message.sent_at.as_millisecond().to_string();
+                let sent = (SENT_TIMESTAMP.to_owned(), Value::from(sent_at));
+                let asked: Map<_, _> = (!names.is_empty()).then_some(sent).into_iter().collect();
                 json!({
                     "MessageId": message.id,
                     "ReceiptHandle": message.receipt,
                     "MD5OfBody": MD5,
                     "Body": message.body,
+                    "Attributes": asked,
                 })
             })
             .collect();
@@ -226,6 +252,21 @@ impl Call {
         match self.members.remove("ReceiptHandle") {
             Some(Value::String(receipt)) if !receipt.is_empty() => {
                 messages.delete(&receipt).map(|()| json!({}))
+            }
+            _ => Err(missing("ReceiptHandle")),
+        }
+    }
+
+    fn change_visibility(
+        &mut self,
+        messages: &mut Messages,
+        now: Timestamp,
+    ) -> Result<Value, Refusal> {
+        let hold = number(&mut self.members, "VisibilityTimeout", 0, HOLD_MAX)?
+            .ok_or_else(|| missing("VisibilityTimeout"))?;
+        match self.members.remove("ReceiptHandle") {
+            Some(Value::String(receipt)) if !receipt.is_empty() => {
+                messages.hide(&receipt, seconds(hold), now).map(|()| json!({}))
             }
             _ => Err(missing("ReceiptHandle")),
         }

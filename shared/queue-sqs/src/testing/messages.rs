@@ -1,4 +1,4 @@
-//! The queue and the dead-letter queue behind it.
+//! The messages of a queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,14 +12,15 @@ use super::{RECEIVES_MAX, SqsMessage};
 pub(super) struct Messages {
     /// By the number of the message, so that equal times keep the order of sending.
     by_number: BTreeMap<u64, Message>,
-    dead: Vec<String>,
     /// Receipts that were ever given, and the message of each.
     receipts: BTreeMap<String, u64>,
     sent: u64,
 }
 
 struct Message {
+    id: String,
     body: String,
+    sent_at: Timestamp,
     visible_at: Timestamp,
     receives: u32,
     /// The latest one; only it deletes the message.
@@ -39,36 +40,41 @@ impl Messages {
         self.by_number.values().map(|message| message.body.clone()).collect()
     }
 
-    pub(super) fn dead_letters(&self) -> Vec<String> {
-        self.dead.clone()
-    }
-
     /// Keeps a message and gives its id.
     pub(super) fn send(&mut self, body: String, delay: Duration, now: Timestamp) -> String {
-        self.sent += 1;
+        let id = id(self.sent + 1);
         let visible_at = after(now, delay);
-        let message = Message { body, visible_at, receives: 0, receipt: None };
-        self.by_number.insert(self.sent, message);
-        id(self.sent)
+        let message =
+            Message { id: id.clone(), body, sent_at: now, visible_at, receives: 0, receipt: None };
+        self.keep(message);
+        id
     }
 
-    /// Gives visible messages and hides them; one that was received often enough is moved away.
+    fn keep(&mut self, message: Message) {
+        self.sent += 1;
+        self.by_number.insert(self.sent, message);
+    }
+
+    /// Moves what was received often enough to another queue, with its id and its age.
+    pub(super) fn bury(&mut self, dead: &mut Self, now: Timestamp) {
+        let is_spent =
+            |message: &Message| message.visible_at <= now && message.receives >= RECEIVES_MAX;
+        let spent = self.by_number.iter().filter(|(_, message)| is_spent(message));
+        let spent: BTreeSet<u64> = spent.map(|(number, _)| *number).collect();
+        for number in spent {
+            if let Some(message) = self.by_number.remove(&number) {
+                dead.keep(Message { visible_at: now, receipt: None, ..message });
+            }
+        }
+    }
+
+    /// Gives visible messages and hides them.
     pub(super) fn receive(
         &mut self,
         limit: usize,
         hold: Duration,
         now: Timestamp,
     ) -> Vec<SqsMessage> {
-        let is_visible = |message: &Message| message.visible_at <= now;
-        let spent: BTreeSet<u64> = self
-            .by_number
-            .iter()
-            .filter(|(_, message)| is_visible(message) && message.receives >= RECEIVES_MAX)
-            .map(|(number, _)| *number)
-            .collect();
-        for number in spent {
-            self.dead.extend(self.by_number.remove(&number).map(|message| message.body));
-        }
         let mut visible: Vec<_> = self
             .by_number
             .iter_mut()
@@ -84,9 +90,10 @@ impl Messages {
             message.receipt = Some(receipt.clone());
             self.receipts.insert(receipt.clone(), number);
             given.push(SqsMessage {
-                id: id(number),
+                id: message.id.clone(),
                 receipt,
                 receives: message.receives,
+                sent_at: message.sent_at,
                 body: message.body.clone(),
             });
         }
@@ -119,6 +126,34 @@ impl Messages {
             self.by_number.remove(number);
         }
         Ok(())
+    }
+
+    /// Hides the message of its latest receipt from now on for so long.
+    ///
+    /// # Errors
+    /// When the queue never gave this receipt, or nobody holds its message.
+    pub(super) fn hide(
+        &mut self,
+        receipt: &str,
+        hold: Duration,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let Some(number) = self.receipts.get(receipt) else {
+            return Err(Refusal::saying(
+                "ReceiptHandleIsInvalid",
+                "The input receipt handle is invalid.",
+            ));
+        };
+        let is_held = |message: &&mut Message| {
+            message.receipt.as_deref() == Some(receipt) && message.visible_at > now
+        };
+        match self.by_number.get_mut(number).filter(is_held) {
+            Some(message) => {
+                message.visible_at = after(now, hold);
+                Ok(())
+            }
+            None => Err(Refusal::new("MessageNotInflight")),
+        }
     }
 
     pub(super) fn count(&self, now: Timestamp) -> Counts {

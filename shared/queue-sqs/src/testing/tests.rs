@@ -102,6 +102,23 @@ fn it_refuses_what_sqs_refuses() {
         ("ReceiveMessage", receive(1, -1, 0), "InvalidParameterValue"),
         ("ReceiveMessage", receive(1, 0, 21), "InvalidParameterValue"),
         ("ReceiveMessage", receive(1, 0, 20), "NotImplementedByTheFake"),
+        (
+            "ReceiveMessage",
+            json!({ "WaitTimeSeconds": 0, "MessageSystemAttributeNames": ["All"] }),
+            "NotImplementedByTheFake",
+        ),
+        ("ChangeMessageVisibility", json!({ "ReceiptHandle": "x" }), "MissingParameter"),
+        ("ChangeMessageVisibility", json!({ "VisibilityTimeout": 0 }), "MissingParameter"),
+        (
+            "ChangeMessageVisibility",
+            json!({ "ReceiptHandle": "x", "VisibilityTimeout": 43_201 }),
+            "InvalidParameterValue",
+        ),
+        (
+            "ChangeMessageVisibility",
+            json!({ "ReceiptHandle": "x", "VisibilityTimeout": 0 }),
+            "ReceiptHandleIsInvalid",
+        ),
         ("DeleteMessage", json!({}), "MissingParameter"),
         ("DeleteMessage", json!({ "ReceiptHandle": "" }), "MissingParameter"),
         ("DeleteMessage", json!({ "ReceiptHandle": "x" }), "ReceiptHandleIsInvalid"),
@@ -114,7 +131,7 @@ fn it_refuses_what_sqs_refuses() {
         assert_eq!(said, code, "{operation} {shown}: {answer}");
         assert_eq!(fault, if code.starts_with("NotImpl") { "Receiver" } else { "Sender" });
     }
-    assert!(shared.lock().messages.bodies().is_empty(), "what is refused leaves nothing");
+    assert!(shared.lock().queues.tasks.bodies().is_empty(), "what is refused leaves nothing");
 }
 
 /// Requests that are not signed, of another protocol, or about another queue.
@@ -146,7 +163,7 @@ fn it_refuses_strangers() {
         let (error, _) = answer(&shared, builder, body);
         assert_eq!(error.split(';').next(), Some(code));
     }
-    assert!(shared.lock().messages.bodies().is_empty());
+    assert!(shared.lock().queues.tasks.bodies().is_empty());
 }
 
 /// A batch is taken in part: what is wrong with one message is told in its own entry.
@@ -165,7 +182,7 @@ fn a_batch_is_taken_in_part() {
         (vec!["a".into(), "d".into()], vec!["b".into(), "c".into()])
     );
     assert!(answer["Failed"].as_array().unwrap().iter().all(|entry| entry["SenderFault"] == true));
-    assert_eq!(shared.lock().messages.bodies(), ["x", "z"]);
+    assert_eq!(shared.lock().queues.tasks.bodies(), ["x", "z"]);
     let (_, answer) = ask(&shared, "SendMessageBatch", json!({ "Entries": [entry("a", "x", 0)] }));
     assert!(answer.get("Failed").is_none(), "an empty list is left out");
     let full = "x".repeat(1_048_576);

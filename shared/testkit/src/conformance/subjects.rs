@@ -2,7 +2,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use domain::job::JobKey;
-use domain::ports::{Clock, Ledger, Queue, Results, TaskSource};
+use domain::ports::{Clock, DeadLetterQueue, Ledger, Queue, Results, TaskSource};
 use domain::testing::ManualClock;
 
 /// What ledgers may differ in.
@@ -87,6 +87,34 @@ impl<Q: Queue + TaskSource> QueueSubject<Q> {
     pub fn sending_bodies(mut self, send: impl Fn(&str) + 'static) -> Self {
         self.send_body = Some(Box::new(send));
         self
+    }
+
+    /// Keeps something as long as the queue is tried.
+    #[must_use]
+    pub fn keeping(mut self, keep: impl Any) -> Self {
+        self.kept.push(Box::new(keep));
+        self
+    }
+}
+
+/// A dead-letter queue to be tried, with the queue that its tasks go back to.
+pub struct DeadLettersSubject {
+    pub(super) letters: Arc<dyn DeadLetterQueue>,
+    pub(super) queue: Arc<dyn TaskSource>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) put: Spoil<str>,
+    kept: Vec<Box<dyn Any>>,
+}
+
+impl DeadLettersSubject {
+    /// An empty one, and a way to lay messages into it, past the port.
+    pub fn new(
+        letters: Arc<dyn DeadLetterQueue>,
+        queue: Arc<dyn TaskSource>,
+        clock: Arc<ManualClock>,
+        put: impl Fn(&str) + 'static,
+    ) -> Self {
+        Self { letters, queue, clock, put: Box::new(put), kept: Vec::new() }
     }
 
     /// Keeps something as long as the queue is tried.
