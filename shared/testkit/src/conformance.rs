@@ -30,6 +30,8 @@ mod samples;
 pub mod secrets;
 mod secrets_subject;
 mod subjects;
+pub mod vault;
+mod vault_subject;
 
 pub use jobs_faults::{api_faults, job_faults};
 pub use jobs_subject::{CallOf, Fate, JobsCaps, JobsPlatform, JobsSubject, Trouble};
@@ -37,3 +39,4 @@ pub use secrets_subject::{Absence, Kept, SecretsCaps, SecretsSubject};
 pub use subjects::{
     ClockSubject, DeadLettersSubject, LedgerCaps, LedgerSubject, QueueSubject, ResultsSubject,
 };
+pub use vault_subject::VaultSubject;

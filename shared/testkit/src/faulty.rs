@@ -11,6 +11,7 @@ mod plan;
 mod queue;
 mod results;
 mod secrets;
+mod vault;
 mod webhooks;
 
 pub use dead_letters::FaultyDeadLetters;
@@ -20,4 +21,5 @@ pub use plan::{Fault, FaultPlan, HANG, Surroundings};
 pub use queue::FaultyQueue;
 pub use results::FaultyResults;
 pub use secrets::FaultySecrets;
+pub use vault::FaultyVault;
 pub use webhooks::FaultyWebhooks;

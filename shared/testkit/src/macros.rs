@@ -271,6 +271,36 @@ macro_rules! secrets_conformance {
     };
 }
 
+/// Makes a test of each behaviour of a vault, and of what a receiver reads of it: `vault_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`VaultSubject`](crate::conformance::VaultSubject) for each test; it may await.
+#[macro_export]
+macro_rules! vault_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            vault,
+            $name,
+            $make,
+            [
+                a_slot_holds_what_it_was_made_with,
+                a_pending_secret_is_in_force,
+                a_repeated_put_changes_nothing,
+                a_version_keeps_its_value,
+                one_of_many_puts_at_once_is_kept,
+                one_version_is_pending_at_a_time,
+                a_pending_version_can_be_given_up,
+                a_promotion_moves_the_labels,
+                a_promotion_over_another_version_changes_nothing,
+                the_previous_secret_has_its_grace_from_the_promotion_on,
+                rotations_follow_one_another,
+                odd_values_are_kept,
+                a_slot_that_is_not_there_is_denied,
+                a_slot_is_not_shown,
+            ]
+        );
+    };
+}
+
 /// Makes the tests of the platform's API, each part in a module of its own below `name`:
 /// `jobs_conformance! { name: scripted, make: subject() }`.
 ///
@@ -368,9 +398,11 @@ mod tests {
             include_str!("conformance/control.rs"),
             include_str!("conformance/inspection.rs"),
             include_str!("conformance/queue.rs"),
+            include_str!("conformance/dead_letters.rs"),
             include_str!("conformance/results.rs"),
             include_str!("conformance/clock.rs"),
             include_str!("conformance/secrets.rs"),
+            include_str!("conformance/vault.rs"),
             include_str!("conformance/jobs.rs"),
             include_str!("conformance/jobs_lists.rs"),
             include_str!("conformance/jobs_pages.rs"),
@@ -387,4 +419,3 @@ mod tests {
         assert!(behaviours > 60, "{behaviours} behaviours found");
     }
 }
-            include_str!("conformance/dead_letters.rs"),

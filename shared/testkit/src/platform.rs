@@ -10,6 +10,7 @@
 mod asking;
 mod reading;
 mod travel;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

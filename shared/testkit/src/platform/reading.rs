@@ -9,11 +9,11 @@ use domain::signature::secret::Secret;
 use domain::time::{Timestamp, parse_lenient};
 use serde_json::Value;
 
-fn unreadable(message: &str) -> ApiError {
+pub(super) fn unreadable(message: &str) -> ApiError {
     ApiError { status: Some(200), ..ApiError::new(ApiErrorKind::Unreadable, message) }
 }
 
-fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name).and_then(Value::as_str)
 }
 
@@ -148,16 +148,26 @@ fn item(value: &Value, names: &Names) -> Option<Item> {
 
 /// A page of a job list.
 pub(super) fn list(answer: &Value) -> Result<ListPage, ApiError> {
-    let entries = answer.get("jobs").and_then(Value::as_array);
-    let entries = entries.ok_or_else(|| unreadable("the answer has no list `jobs`"))?;
-    let jobs: Vec<Listed> = entries.iter().filter_map(listed).collect();
-    let unreadable = u32::try_from(entries.len() - jobs.len()).unwrap_or(u32::MAX);
+    let (jobs, unreadable) = rows(answer, "jobs", listed)?;
     Ok(ListPage {
         jobs,
         unreadable,
         page_count: count(answer, "page_count"),
         is_capped: answer.get("is_capped").and_then(Value::as_bool).unwrap_or(false),
     })
+}
+
+/// The entries of a list that can be read, and how many cannot.
+pub(super) fn rows<T>(
+    answer: &Value,
+    name: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<(Vec<T>, u32), ApiError> {
+    let entries = answer.get(name).and_then(Value::as_array);
+    let entries = entries.ok_or_else(|| unreadable("the answer has no list"))?;
+    let rows: Vec<T> = entries.iter().filter_map(read).collect();
+    let unread = u32::try_from(entries.len() - rows.len()).unwrap_or(u32::MAX);
+    Ok((rows, unread))
 }
 
 fn listed(value: &Value) -> Option<Listed> {
