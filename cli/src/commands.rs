@@ -2,6 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;

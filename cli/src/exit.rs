@@ -5,7 +5,7 @@
 pub enum Exit {
     /// Everything that was asked for was done.
     Ok,
-    /// A check failed as asked: the demo's books do not balance.
+    /// A check failed as asked: books do not balance.
     CheckFailed,
     /// A job ended as failed, cancelled, or was given up.
     JobFailed,
@@ -76,7 +76,9 @@ impl Exit {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "everything that was asked for was done",
-            Self::CheckFailed => "a check failed as asked: the demo's books do not balance",
+            Self::CheckFailed => {
+                "a check failed as asked: the books of `demo` or `audit` do not balance"
+            }
             Self::JobFailed => "a job ended as failed or cancelled, or was given up",
             Self::Timeout => "the deadline passed; the job is still owed",
             Self::NotFound => "the job, run or webhook is not known",

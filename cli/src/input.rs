@@ -5,6 +5,7 @@ mod duration;
 mod foreign;
 mod limit;
 mod lines;
+mod moment;
 mod name;
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 pub(crate) use duration::parse_duration;
 pub(crate) use limit::{Limit, parse_limit};
 pub(crate) use lines::{Line, from_arguments};
+pub(crate) use moment::{Moment, parse_moment};
 pub(crate) use name::{NameError, parse_name};
 
 use crate::error::CliError;

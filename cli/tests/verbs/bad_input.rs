@@ -42,6 +42,7 @@ const COMMAND_LINE: Cases = &[
     ("results_nothing", "results"),
     ("results_date", "results list --dt yesterday"),
     ("results_date_13", "results list --dt 2026-13-01"),
+    ("audit_from", "audit --from yesterday"),
     ("completions_shell", "completions tcsh"),
 ];
 

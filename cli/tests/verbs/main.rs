@@ -7,6 +7,7 @@
     reason = "a test that meets something unexpected shall panic"
 )]
 
+mod audit;
 mod bad_input;
 mod bench;
 mod explain;

@@ -11,7 +11,7 @@ async fn shown(args: &[&str]) -> String {
 
 #[tokio::test]
 async fn help_is_a_released_text() {
-    for verb in ["submit", "extract", "poll", "results", "jobs", "explain"] {
+    for verb in ["submit", "extract", "poll", "results", "jobs", "explain", "audit"] {
         insta::assert_snapshot!(format!("help_{verb}"), shown(&[verb, "--help"]).await);
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod adopt;
 pub mod announce;
+pub mod audit;
 pub mod backoff;
 pub mod claim;
 pub mod content;

@@ -38,7 +38,7 @@ pub fn object_name(job_id: &JobId) -> String {
 }
 
 /// Folder of all results of one kind and date.
-fn folder(kind: Kind, dt: Date) -> String {
+pub(crate) fn folder(kind: Kind, dt: Date) -> String {
     format!("kind={kind}/dt={dt}")
 }
 

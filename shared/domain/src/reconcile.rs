@@ -11,7 +11,7 @@ mod compare;
 mod kind;
 mod plan;
 mod saved;
-mod window;
+pub(crate) mod window;
 
 use std::time::Duration;
 

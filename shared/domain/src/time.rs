@@ -32,6 +32,12 @@ pub fn utc_date(at: Timestamp) -> Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
+/// The first instant of a UTC calendar date.
+pub fn start_of(day: Date) -> Timestamp {
+    // UTC has no gaps; only the first and the last day that can be named reach over the end.
+    TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)).unwrap_or(Timestamp::MAX)
+}
+
 /// Reads a timestamp of the platform.
 ///
 /// Accepts what such APIs were seen to send: any number of fractional digits up to nine, a

@@ -22,14 +22,14 @@ const ROUNDING: Duration = Duration::from_secs(1);
 /// A span of `created_at`, both ends in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Window {
-    pub(super) from: Timestamp,
-    pub(super) to: Timestamp,
+pub(crate) struct Window {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
 }
 
 impl Window {
     /// The two halves, which share the instant in the middle; `None` if it is too short.
-    pub(super) fn halves(self) -> Option<(Self, Self)> {
+    pub(crate) fn halves(self) -> Option<(Self, Self)> {
         let length = between(self.from, self.to);
         if length < WINDOW_MIN {
             return None;
@@ -38,7 +38,7 @@ impl Window {
         Some((Self { to: middle, ..self }, Self { from: middle, ..self }))
     }
 
-    pub(super) fn holds(self, at: Timestamp) -> bool {
+    pub(crate) fn holds(self, at: Timestamp) -> bool {
         self.from <= at && at <= self.to
     }
 
@@ -49,7 +49,7 @@ impl Window {
 
 /// What comes after a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// The next page.
     Page,
     /// The list over the window was read to its end.
@@ -64,7 +64,7 @@ pub(super) enum Next {
 /// What was seen of the list over one window. Order is not relied upon, nor is any count of pages:
 /// a list ends with an empty page, or with one that holds nothing new.
 #[derive(Debug)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     window: Window,
     /// Hashes of ids: a hundred thousand of them are a few megabytes, and one that collides only
     /// makes a job look seen, which is compared all the same.
@@ -75,12 +75,12 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) const fn new(window: Window) -> Self {
+    pub(crate) const fn new(window: Window) -> Self {
         Self { window, seen: BTreeSet::new(), has_strays: false }
     }
 
     /// Notes a page, and says what comes next.
-    pub(super) fn note(&mut self, page: u32, list: &ListPage) -> Next {
+    pub(crate) fn note(&mut self, page: u32, list: &ListPage) -> Next {
         if list.is_empty() {
             return Next::End { doubtful: false };
         }

@@ -47,6 +47,11 @@ impl MemoryResults {
         lock(&self.state).objects.insert(key.to_owned(), bytes);
     }
 
+    /// Takes an object away; `false` if there is none.
+    pub fn remove(&self, key: &str) -> bool {
+        lock(&self.state).objects.remove(key).is_some()
+    }
+
     /// Damages an object: cuts its last byte off and turns the one before over. `false` if there
     /// is none.
     pub fn corrupt(&self, key: &str) -> bool {

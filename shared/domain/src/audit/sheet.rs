@@ -1,0 +1,115 @@
+//! The balance sheet.
+
+use std::collections::BTreeMap;
+
+use super::{Discrepancy, Finding, Period};
+use crate::entry::StateName;
+use crate::job::{JobKey, Kind};
+
+/// Most findings that are kept; all are counted.
+const FINDINGS_MAX: usize = 10_000;
+
+/// What an audit found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    /// The period that was asked for.
+    pub period: Period,
+    /// What of it cannot be proved, and why.
+    pub unproved: Vec<Unproved>,
+    /// Jobs, by kind.
+    pub kinds: BTreeMap<Kind, KindSheet>,
+    /// Stored results.
+    pub objects: ObjectSheet,
+    /// Deliveries.
+    pub deliveries: DeliverySheet,
+    /// Submissions by state, of all times.
+    pub submissions: BTreeMap<&'static str, u64>,
+    /// How many things disagree, by the way in which they do.
+    pub discrepancies: BTreeMap<Discrepancy, u64>,
+    /// The first [`FINDINGS_MAX`] of them.
+    pub findings: Vec<Finding>,
+}
+
+/// One kind's jobs. What is listed is in the ledger or unknown: `listed` is the sum of `ledger` and
+/// `unknown`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KindSheet {
+    /// Jobs that the platform lists.
+    pub listed: u64,
+    /// Those by the platform's status.
+    pub statuses: BTreeMap<String, u64>,
+    /// Those by the state of their row.
+    pub ledger: BTreeMap<StateName, u64>,
+    /// Those that have no row: unfinished ones, which nobody is owed yet, among them.
+    pub unknown: u64,
+    /// Rows whose job the platform does not list (any more).
+    pub unlisted: u64,
+    /// Entries of the list that cannot be read.
+    pub unreadable: u64,
+}
+
+/// Stored results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ObjectSheet {
+    /// Results that rows name.
+    pub named: u64,
+    /// Those that were read back and are what their rows say.
+    pub whole: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What the delivery logs say of the period. A job counts once for each webhook and event type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeliverySheet {
+    /// Events one delivery of which was taken.
+    pub taken: u64,
+    /// Events no delivery of which was taken (yet).
+    pub not_taken: u64,
+    /// Rows without a job, or that cannot be read.
+    pub unreadable: u64,
+}
+
+/// Why a part of what was asked for is not proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unproved {
+    /// The ledger may have forgotten rows of this time.
+    Forgotten(Period),
+    /// The lists may not yet hold jobs of this time.
+    TooFresh(Period),
+    /// The list over this time could not be read whole, or never came to rest.
+    Unsure(Kind, Period),
+    /// The platform could not be asked.
+    Trouble(String),
+}
+
+impl Sheet {
+    pub(super) fn new(period: Period, unproved: Vec<Unproved>) -> Self {
+        Self {
+            period,
+            unproved,
+            kinds: Kind::ALL.into_iter().map(|kind| (kind, KindSheet::default())).collect(),
+            objects: ObjectSheet::default(),
+            deliveries: DeliverySheet::default(),
+            submissions: BTreeMap::new(),
+            discrepancies: BTreeMap::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Whether nothing disagrees.
+    pub fn balances(&self) -> bool {
+        self.discrepancies.is_empty()
+    }
+
+    pub(super) fn kind(&mut self, kind: Kind) -> &mut KindSheet {
+        self.kinds.entry(kind).or_default()
+    }
+
+    pub(super) fn find(&mut self, discrepancy: Discrepancy, key: Option<&JobKey>, facts: String) {
+        *self.discrepancies.entry(discrepancy).or_default() += 1;
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding { discrepancy, key: key.cloned(), facts });
+        }
+    }
+}

@@ -1,0 +1,376 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::entry::{Announcement, Cause, DeadReason, Entry, State};
+use crate::envelope::EventType;
+use crate::intent::{Intent, Submission};
+use crate::job::{JobId, JobKey, JobStatus};
+use crate::looks::LookRate;
+use crate::pause::Pauses;
+use crate::place::extract_key;
+use crate::ports::{
+    ApiErrorKind, Clock as _, Delivery, DeliveryStatus, Entries as _, Expected, IntentExpected,
+    Intents as _, Listed, NewWebhook, PutOutcome, Results as _, Written,
+};
+use crate::request::{FetchOptions, JobRequest};
+use crate::testing::{
+    ManualClock, MemoryLedger, MemoryQueue, MemoryResults, MemoryWebhooks, ScriptedJobs,
+    SeededRandom,
+};
+use crate::time::utc_date;
+
+const DAY: Duration = Duration::from_hours(24);
+
+fn start() -> Timestamp {
+    "2026-07-01T00:00:00Z".parse().unwrap()
+}
+
+fn at(minutes: u64) -> Timestamp {
+    after(start(), Duration::from_mins(minutes))
+}
+
+fn key(name: &str) -> JobKey {
+    JobKey::new(Kind::Extract, JobId::parse(name).unwrap())
+}
+
+struct Rig {
+    clock: Arc<ManualClock>,
+    ledger: MemoryLedger,
+    queue: MemoryQueue,
+    jobs: ScriptedJobs,
+    results: MemoryResults,
+    webhooks: MemoryWebhooks,
+    random: SeededRandom,
+    limits: Limits,
+    pauses: Pauses,
+    looks: LookRate,
+}
+
+impl Rig {
+    /// The morning after a day of jobs.
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::at(after(start(), DAY + Duration::from_hours(1))));
+        Self {
+            ledger: MemoryLedger::new(),
+            queue: MemoryQueue::new(clock.clone()),
+            jobs: ScriptedJobs::new(clock.clone()),
+            results: MemoryResults::new(),
+            webhooks: MemoryWebhooks::new(clock.clone()),
+            random: SeededRandom::new(1),
+            limits: Limits::default(),
+            pauses: Pauses::default(),
+            looks: LookRate::default(),
+            clock,
+        }
+    }
+
+    fn ports(&self) -> Ports<'_> {
+        Ports {
+            ledger: &self.ledger,
+            queue: &self.queue,
+            jobs: &self.jobs,
+            results: &self.results,
+            clock: &*self.clock,
+            random: &self.random,
+            limits: &self.limits,
+            pauses: &self.pauses,
+            looks: &self.looks,
+        }
+    }
+
+    async fn audit(&self) -> Sheet {
+        self.audit_of(Period { from: start(), to: after(start(), DAY) }).await
+    }
+
+    async fn audit_of(&self, period: Period) -> Sheet {
+        let sources =
+            Sources { ports: self.ports(), webhooks: Some(&self.webhooks), objects: true };
+        audit(sources, period).await.unwrap()
+    }
+
+    /// The platform lists a job.
+    fn list(&self, name: &str, minute: u64, status: JobStatus) {
+        let job = Listed {
+            job_id: key(name).job_id,
+            status,
+            created_at: Some(at(minute)),
+            url: None,
+            accepted_urls: None,
+            formats: None,
+            render_js: None,
+        };
+        self.jobs.list_job(Kind::Extract, job);
+    }
+
+    async fn write(&self, entry: Entry) {
+        let absent = Expected::Absent(self.clock.now());
+        assert_eq!(self.ledger.write(&entry, absent).await.unwrap(), Written::Done);
+    }
+
+    fn received(&self, name: &str, minute: u64) -> Entry {
+        let word =
+            Announcement { cause: Cause::Delivery, delivery_id: None, token: "t".to_owned() };
+        let entry = Entry::announced(&key(name), &word, at(minute), &self.limits);
+        entry.dated(utc_date(at(minute)), Some(at(minute))).unwrap()
+    }
+
+    /// A job that went all the way.
+    async fn stored(&self, name: &str, minute: u64) -> String {
+        self.list(name, minute, JobStatus::Completed);
+        let object = extract_key(&key(name).job_id, utc_date(at(minute)));
+        let put = self.results.put_new(&object, name.as_bytes()).await.unwrap();
+        let PutOutcome::Now(result) = put else { panic!("{put:?}") };
+        let state = State::Stored { result };
+        self.write(self.received(name, minute).settled(
+            state,
+            Cause::Work,
+            at(minute),
+            &self.limits,
+        ))
+        .await;
+        object
+    }
+
+    async fn dead(&self, name: &str, reason: DeadReason, status: JobStatus) {
+        self.list(name, 5, status);
+        let state = State::Dead { reason, error: None, result: None };
+        self.write(self.received(name, 5).settled(state, Cause::Work, at(6), &self.limits)).await;
+    }
+}
+
+fn found(sheet: &Sheet) -> Vec<(Discrepancy, u64)> {
+    sheet.discrepancies.iter().map(|(discrepancy, count)| (*discrepancy, *count)).collect()
+}
+
+#[tokio::test]
+async fn books_that_agree_balance() {
+    let rig = Rig::new();
+    rig.stored("job-1", 1).await;
+    rig.stored("job-2", 2).await;
+    rig.dead("job-3", DeadReason::Failed, JobStatus::Failed).await;
+    let sheet = rig.audit().await;
+    assert!(sheet.balances(), "{sheet:?}");
+    assert_eq!(sheet.unproved, Vec::new());
+    let extract = &sheet.kinds[&Kind::Extract];
+    assert_eq!((extract.listed, extract.unknown, extract.unlisted), (3, 0, 0));
+    assert_eq!(extract.statuses["completed"], 2);
+    assert_eq!(extract.ledger.values().sum::<u64>() + extract.unknown, extract.listed);
+    assert_eq!((sheet.objects.named, sheet.objects.whole), (2, 2));
+}
+
+#[tokio::test]
+async fn a_finished_job_that_nobody_announced_is_found() {
+    let rig = Rig::new();
+    for (name, status) in [
+        ("job-1", JobStatus::Completed),
+        ("job-2", JobStatus::Failed),
+        ("job-3", JobStatus::Cancelled),
+        ("job-4", JobStatus::Processing),
+    ] {
+        rig.list(name, 1, status);
+    }
+    let sheet = rig.audit().await;
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 3)]);
+    assert_eq!(sheet.kinds[&Kind::Extract].unknown, 4);
+    let facts = "the platform lists it as completed; the ledger does not know it";
+    assert_eq!(sheet.findings[0].facts, facts);
+    assert_eq!(sheet.findings[0].key, Some(key("job-1")));
+}
+
+/// A row that the period's rows lack, since it was made later, is no discrepancy.
+#[tokio::test]
+async fn what_looks_wrong_is_read_once_more() {
+    let rig = Rig::new();
+    rig.list("job-1", 24 * 60 - 1, JobStatus::Completed);
+    let late = at(24 * 60 + 30);
+    let word = Announcement { cause: Cause::Replay, delivery_id: None, token: "t".to_owned() };
+    let row = Entry::announced(&key("job-1"), &word, late, &rig.limits);
+    rig.write(row.put_off(after(late, DAY), row.counters.clone(), &rig.limits)).await;
+    let sheet = rig.audit().await;
+    assert!(sheet.balances(), "{sheet:?}");
+    assert_eq!(sheet.kinds[&Kind::Extract].unknown, 0);
+}
+
+#[tokio::test]
+async fn an_owed_row_is_a_discrepancy_once_it_is_overdue() {
+    let rig = Rig::new();
+    rig.list("job-1", 1, JobStatus::Completed);
+    let row = rig.received("job-1", 1);
+    let spacing = rig.limits.sweep_spacing;
+    let late = before(rig.clock.now(), spacing);
+    let put_off =
+        |at| row.put_off(before(at, rig.limits.enqueue_grace), row.counters.clone(), &rig.limits);
+    rig.write(put_off(late)).await;
+    assert_eq!(found(&rig.audit().await), [(Discrepancy::Overdue, 1)]);
+    let seen = Expected::As(put_off(late).seen());
+    let fresh = put_off(after(late, Duration::from_secs(1)));
+    assert_eq!(rig.ledger.write(&fresh.unsent(), seen).await.unwrap(), Written::Done);
+    assert!(rig.audit().await.balances());
+}
+
+#[tokio::test]
+async fn states_that_contradict_the_platform_are_found() {
+    for reason in DeadReason::ALL {
+        let rig = Rig::new();
+        rig.dead("job-1", reason, JobStatus::Completed).await;
+        let reported = [
+            DeadReason::TooLarge,
+            DeadReason::CorruptObject,
+            DeadReason::Inconsistent,
+            DeadReason::Discarded,
+        ];
+        let sheet = rig.audit().await;
+        assert_eq!(sheet.balances(), reported.contains(&reason), "{reason}: {sheet:?}");
+    }
+    for status in [JobStatus::Failed, JobStatus::Cancelled, JobStatus::Processing] {
+        let rig = Rig::new();
+        rig.stored("job-1", 1).await;
+        rig.list("job-1", 1, status);
+        assert_eq!(found(&rig.audit().await), [(Discrepancy::StateDiffers, 1)]);
+    }
+}
+
+#[tokio::test]
+async fn objects_are_compared_with_their_rows() {
+    let rig = Rig::new();
+    let gone = rig.stored("job-1", 1).await;
+    let changed = rig.stored("job-2", 2).await;
+    rig.stored("job-3", 3).await;
+    assert!(rig.results.remove(&gone) && rig.results.remove(&changed));
+    rig.results.put_new(&changed, b"something else").await.unwrap();
+    let stray = extract_key(&key("nobody").job_id, utc_date(at(0)));
+    rig.results.put_new(&stray, b"stray").await.unwrap();
+    let sheet = rig.audit().await;
+    assert_eq!(
+        found(&sheet),
+        [
+            (Discrepancy::ObjectMissing, 1),
+            (Discrepancy::ObjectDiffers, 1),
+            (Discrepancy::UnownedObject, 1)
+        ]
+    );
+    assert_eq!((sheet.objects.named, sheet.objects.whole), (3, 1));
+}
+
+/// A worker that was killed between object and row leaves an object that its row will own.
+#[tokio::test]
+async fn an_object_whose_row_is_still_owed_is_owned() {
+    let rig = Rig::new();
+    rig.list("job-1", 1, JobStatus::Completed);
+    let row = rig.received("job-1", 1);
+    rig.write(row.put_off(after(rig.clock.now(), DAY), row.counters.clone(), &rig.limits)).await;
+    let object = extract_key(&key("job-1").job_id, utc_date(at(1)));
+    rig.results.put_new(&object, b"result").await.unwrap();
+    assert!(rig.audit().await.balances());
+}
+
+#[tokio::test]
+async fn a_delivery_log_names_jobs_that_nobody_else_does() {
+    let rig = Rig::new();
+    rig.stored("job-1", 1).await;
+    let new = NewWebhook {
+        url: "https://r.example/".to_owned(),
+        event_type: EventType::ExtractCompleted,
+        description: None,
+    };
+    let within = Duration::from_secs(1);
+    let webhook = rig.webhooks.create(&new, within).await.unwrap().webhook.id;
+    for (row, (job, minute, status)) in [
+        (Some("job-1"), 2, DeliveryStatus::Failed),
+        (Some("job-1"), 3, DeliveryStatus::Success),
+        (Some("job-9"), 4, DeliveryStatus::Abandoned),
+        (None, 4, DeliveryStatus::Success),
+        // Of another day.
+        (Some("job-8"), 24 * 60, DeliveryStatus::Success),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let delivery = Delivery {
+            id: row.to_string(),
+            event_type: EventType::ExtractCompleted,
+            job_id: job.map(|job| key(job).job_id),
+            attempt_number: Some(1),
+            status,
+            http_status: None,
+            delivered_at: None,
+            created_at: Some(at(minute)),
+        };
+        assert!(rig.webhooks.log(&webhook, delivery));
+    }
+    let sheet = rig.audit().await;
+    assert_eq!(sheet.deliveries, DeliverySheet { taken: 1, not_taken: 1, unreadable: 1 });
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 1)]);
+    assert_eq!(sheet.findings[0].key, Some(key("job-9")));
+    assert_eq!(sheet.findings[0].facts, "a delivery log names it; the ledger does not know it");
+}
+
+#[tokio::test]
+async fn a_submission_that_nobody_recovers_is_found() {
+    let rig = Rig::new();
+    let request = JobRequest::extract("https://example.com/", FetchOptions::default()).unwrap();
+    let submission = Submission { run: "r".to_owned(), position: 3, request, reference: None };
+    let intent = Intent::open(&submission, "token".to_owned(), at(1), &rig.limits);
+    let absent = IntentExpected::Absent(at(1));
+    rig.ledger.write_intent(&intent, absent).await.unwrap();
+    let sheet = rig.audit().await;
+    assert_eq!(found(&sheet), [(Discrepancy::OverdueSubmission, 1)]);
+    assert_eq!(sheet.findings[0].facts, "position 3 of run r is open");
+    assert_eq!(sheet.submissions["open"], 1);
+}
+
+/// What the ledger forgets, and what lists may not yet hold, is not called proved.
+#[tokio::test]
+async fn the_provable_part_is_told() {
+    let rig = Rig::new();
+    let now = rig.clock.now();
+    let remembered = rig.limits.remembered_from(now);
+    let settled = before(now, rig.limits.adoption_margin);
+    let (long_ago, tomorrow) = (before(remembered, DAY), after(now, DAY));
+    let sheet = rig.audit_of(Period { from: long_ago, to: tomorrow }).await;
+    let unproved = [
+        Unproved::Forgotten(Period { from: long_ago, to: remembered }),
+        Unproved::TooFresh(Period { from: settled, to: tomorrow }),
+    ];
+    assert_eq!(sheet.unproved, unproved);
+    // Nothing of it at all: nothing is asked.
+    rig.jobs.clear_calls();
+    let sheet = rig.audit_of(Period { from: long_ago, to: before(remembered, DAY / 2) }).await;
+    assert_eq!(sheet.unproved.len(), 1);
+    assert_eq!(rig.jobs.calls(), Vec::new());
+}
+
+#[tokio::test]
+async fn a_platform_that_cannot_be_asked_leaves_its_part_unproved() {
+    let rig = Rig::new();
+    rig.stored("job-1", 1).await;
+    let away = ApiError::new(ApiErrorKind::Unavailable, "no answer");
+    rig.jobs.fail_list(away.clone());
+    rig.webhooks.fail(away);
+    let sheet = rig.audit().await;
+    assert!(sheet.balances());
+    let troubles: Vec<_> = sheet.unproved.iter().map(|part| format!("{part:?}")).collect();
+    assert_eq!(troubles.len(), 2, "{troubles:?}");
+    assert!(troubles[0].contains("the list of extract jobs cannot be read"), "{troubles:?}");
+    assert!(troubles[1].contains("the webhooks cannot be listed"), "{troubles:?}");
+    // The row is there all the same.
+    assert_eq!(sheet.kinds[&Kind::Extract].unlisted, 1);
+}
+
+/// SC-05 and SC-06: pages are read to the end of the list, and again until nothing new is on them.
+#[tokio::test]
+async fn long_lists_are_walked_twice() {
+    let rig = Rig::new();
+    for number in 0..250 {
+        rig.list(&format!("job-{number}"), number % 60, JobStatus::Processing);
+    }
+    let sheet = rig.audit().await;
+    assert_eq!(sheet.kinds[&Kind::Extract].listed, 250);
+    let lists = |kind| {
+        let calls = rig.jobs.calls();
+        let is_of = |call: &&crate::testing::Call| matches!(call, crate::testing::Call::List(of, _) if *of == kind);
+        calls.iter().filter(is_of).count()
+    };
+    assert_eq!((lists(Kind::Extract), lists(Kind::Batch)), (8, 1));
+}
