@@ -48,6 +48,7 @@ enum Verb {
     Audit(commands::audit::Audit),
     Serve(commands::serve::Serve),
     Webhooks(commands::webhooks::Webhooks),
+    Doctor(commands::doctor::Doctor),
     Settings(commands::settings::ShowSettings),
     Completions(commands::completions::Completions),
     ExitCodes(commands::completions::ExitCodes),
@@ -124,10 +125,13 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
             Verb::Poll(poll) => on(flags, async |it| poll.run(output, it).await).await,
             Verb::Results(results) => on(flags, async |it| results.run(output, it).await).await,
             Verb::Jobs(jobs) => on(flags, async |it| jobs.run(output, it).await).await,
-            Verb::Explain(explain) => on(flags, async |it| explain.run(output, it).await).await,
+            Verb::Explain(explain) => {
+                on(flags, async |it| Box::pin(explain.run(output, it)).await).await
+            }
             Verb::Audit(audit) => on(flags, async |it| audit.run(output, it).await).await,
             Verb::Serve(serve) => serve.run(output, flags).await,
             Verb::Webhooks(webhooks) => on(flags, async |it| webhooks.run(output, it).await).await,
+            Verb::Doctor(doctor) => doctor.run(output, flags).await,
             Verb::Settings(show) => show.run(output, flags).await,
             Verb::Completions(completions) => {
                 flags.deny("completions")?;

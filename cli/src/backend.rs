@@ -7,6 +7,7 @@
 #[cfg(feature = "aws")]
 mod aws;
 mod embedded;
+mod held;
 mod keeper;
 mod key;
 mod secrets;
@@ -21,6 +22,7 @@ use scraper_api::{ApiKey, Config, KeySource, PaceSettings, Paced, Rekeyed, Scrap
 use settings::Settings;
 
 pub(crate) use embedded::Embedded;
+pub(crate) use held::Held;
 pub(crate) use keeper::Keeper;
 pub(crate) use key::SetKey;
 pub(crate) use secrets::{Secrets, secret_places};
@@ -29,6 +31,9 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
 use system::{SystemClock, SystemRandom};
+
+/// Stands for the API key in a client whose calls send none.
+const NO_KEY: &str = "no-key-is-sent-with-this-call";
 
 /// Where the ledger, the queue, the results and the secrets are. Nothing is open yet.
 pub(crate) struct Site {
@@ -124,12 +129,47 @@ impl Site {
         client(&self.settings, key)
     }
 
+    /// The client of the platform's API for the calls that send no key.
+    ///
+    /// # Errors
+    /// When the address is wrong.
+    pub(crate) fn keyless_api(&self) -> Result<Arc<ScraperApi>, CliError> {
+        let key = ApiKey::parse(NO_KEY)
+            .map_err(|error| CliError::new(Exit::Bug, "cannot do without a key").because(error))?;
+        client(&self.settings, key)
+    }
+
     /// Where the API key is read again.
     fn keys(&self) -> Arc<dyn KeySource> {
         match &self.place {
             #[cfg(feature = "aws")]
             Place::Aws(bundle) => bundle.keys(&self.settings),
             Place::Folder => Arc::new(SetKey::of(&self.settings)),
+        }
+    }
+
+    /// The signing secrets in every stage, as they are found where receivers read them. What cannot
+    /// be read is among them, with the reason.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "AWS is asked"))]
+    pub(crate) async fn held(&self) -> Vec<Held> {
+        match &self.place {
+            Place::Folder => held::on_this_machine(&self.settings),
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.held(&self.settings).await,
+        }
+    }
+
+    /// How many tasks lie where those end that no worker could take; `None` where there is no such
+    /// place, or nothing says where it is.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "AWS is asked"))]
+    pub(crate) async fn count_dead_letters(&self) -> Result<Option<u64>, CliError> {
+        match &self.place {
+            Place::Folder => Ok(None),
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.count_dead_letters().await,
         }
     }
 
@@ -197,6 +237,12 @@ pub(crate) trait Tasks: TaskSource {
     /// # Errors
     /// Transient ones only.
     async fn wait(&self, longest: Duration) -> Result<(), PortError>;
+
+    /// Counts the tasks that wait, roughly where no more is known at little cost.
+    ///
+    /// # Errors
+    /// Transient or `Denied`.
+    async fn count_waiting(&self) -> Result<u64, PortError>;
 }
 
 /// The adapters of one process, the platform's API among them.
@@ -276,14 +322,19 @@ fn client(settings: &Settings, key: ApiKey) -> Result<Arc<ScraperApi>, CliError>
 }
 
 /// Whether a call leaves this machine unencrypted.
-fn is_exposed(url: &str) -> bool {
+pub(crate) fn is_exposed(url: &str) -> bool {
+    let scheme = reqwest::Url::parse(url).ok().map(|url| url.scheme().to_owned());
+    scheme.as_deref() == Some("http") && !is_here(url)
+}
+
+/// Whether a URL leads to this machine.
+pub(crate) fn is_here(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
-    let is_here = url.host_str().is_some_and(|host| {
+    url.host_str().is_some_and(|host| {
         let host = host.trim_matches(['[', ']']);
         host == "localhost"
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    });
-    url.scheme() == "http" && !is_here
+    })
 }
 
 /// The error with the advice that fits where the settings say that everything is.

@@ -5,6 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod extract;
 pub(crate) mod fetch_flags;

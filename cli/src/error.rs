@@ -45,12 +45,26 @@ impl CliError {
     #[must_use]
     pub(crate) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
         for secret in secrets {
-            let ends = (BLOTTED_BYTES_MIN..=secret.len()).rev();
-            for beginning in ends.filter_map(|end| secret.get(..end)) {
-                self.message = self.message.replace(beginning, "[redacted]");
-            }
+            self.message = blotted(&self.message, secret);
         }
         self
+    }
+
+    /// Message and causes in one line, without the hint.
+    pub(crate) fn told(&self) -> String {
+        let mut text = self.message.clone();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+
+    /// What to do about it, if anything is known.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The whole text as a person sees it.
@@ -67,6 +81,13 @@ impl CliError {
         }
         text
     }
+}
+
+/// A text without a secret and its beginnings.
+pub(crate) fn blotted(text: &str, secret: &str) -> String {
+    let ends = (BLOTTED_BYTES_MIN..=secret.len()).rev();
+    let beginnings = ends.filter_map(|end| secret.get(..end));
+    beginnings.fold(text.to_owned(), |text, beginning| text.replace(beginning, "[redacted]"))
 }
 
 fn format_cause(error: &dyn Error) -> String {

@@ -5,7 +5,7 @@
 pub enum Exit {
     /// Everything that was asked for was done.
     Ok,
-    /// A check failed as asked: books do not balance.
+    /// A check failed as asked: books do not balance, or `doctor` found a fault.
     CheckFailed,
     /// A job ended as failed, cancelled, or was given up.
     JobFailed,
@@ -77,7 +77,8 @@ impl Exit {
         match self {
             Self::Ok => "everything that was asked for was done",
             Self::CheckFailed => {
-                "a check failed as asked: the books of `demo` or `audit` do not balance"
+                "a check failed as asked: the books of `demo` or `audit` do not balance, or `doctor` \
+                 found a fault"
             }
             Self::JobFailed => "a job ended as failed or cancelled, or was given up",
             Self::Timeout => "the deadline passed; the job is still owed",

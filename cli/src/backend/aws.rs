@@ -3,6 +3,7 @@
 
 mod access;
 mod advice;
+mod held;
 mod outputs;
 mod stack;
 mod vault;
@@ -24,7 +25,7 @@ pub(super) use advice::advised;
 
 use self::outputs::Outputs;
 use self::vault::{SECRETS, Vault};
-use super::{Root, SetKey, Store, Tasks};
+use super::{Held, Root, SetKey, Store, Tasks};
 use crate::error::CliError;
 use crate::exit::Exit;
 use system::SystemClock;
@@ -42,6 +43,8 @@ pub(super) struct Bundle {
     table: String,
     queue_url: String,
     bucket: String,
+    /// The queue of tasks that no worker could take, if the stack names it.
+    dead_letters: Option<String>,
 }
 
 /// What was found.
@@ -62,8 +65,10 @@ pub(super) async fn find(settings: &Settings, named: &Aws) -> Result<Found, CliE
     let config = access::open(named.region.as_deref()).await?;
     let mut settings = settings.clone();
     let mut from_stack = Vec::new();
+    let mut dead_letters = None;
     if let Some(name) = &named.stack {
         let outputs = Outputs::of(name, stack::describe(&config, name).await?)?;
+        dead_letters = outputs.dead_letters();
         from_stack = outputs.fill(&mut settings);
     }
     let settings::Backend::Aws(Aws {
@@ -76,7 +81,8 @@ pub(super) async fn find(settings: &Settings, named: &Aws) -> Result<Found, CliE
         return Err(CliError::new(Exit::Configuration, "the backend on AWS is not named in full")
             .hint("give --stack, or set `table`, `queue_url` and `bucket`"));
     };
-    Ok(Found { settings, from_stack, bundle: Bundle { config, table, queue_url, bucket } })
+    let bundle = Bundle { config, table, queue_url, bucket, dead_letters };
+    Ok(Found { settings, from_stack, bundle })
 }
 
 impl Bundle {
@@ -133,6 +139,25 @@ impl Bundle {
         (!is_elsewhere).then(|| KeySecret(ApiKeySource::new(&self.config, id)))
     }
 
+    /// How many tasks are in the dead-letter queue.
+    ///
+    /// # Errors
+    /// When the queue cannot be asked.
+    pub(super) async fn count_dead_letters(&self) -> Result<Option<u64>, CliError> {
+        let Some(url) = &self.dead_letters else { return Ok(None) };
+        let queue = SqsQueue::new(&self.config, url).map_err(|error| {
+            CliError::new(Exit::Configuration, "the dead-letter queue cannot be used")
+                .because(error)
+        })?;
+        Ok(Some(queue.count_waiting().await?))
+    }
+
+    /// The signing secrets, in every stage.
+    pub(super) async fn held(&self, settings: &Settings) -> Vec<Held> {
+        let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
+        held::read(&self.config, &ids.unwrap_or_default()).await
+    }
+
     /// The signing secrets.
     pub(super) fn vault(&self, settings: &Settings) -> Vault {
         let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
@@ -177,5 +202,10 @@ impl Tasks for SqsQueue {
     async fn wait(&self, longest: Duration) -> Result<(), PortError> {
         SystemClock.sleep(longest.min(LOOK_PAUSE)).await;
         Ok(())
+    }
+
+    async fn count_waiting(&self) -> Result<u64, PortError> {
+        let depth = self.depth().await?;
+        Ok(depth.visible.saturating_add(depth.held).saturating_add(depth.delayed))
     }
 }

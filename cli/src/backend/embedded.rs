@@ -110,6 +110,11 @@ impl Tasks for SqliteStore {
     async fn wait(&self, longest: Duration) -> Result<(), PortError> {
         self.wait_for_task(longest).await
     }
+
+    async fn count_waiting(&self) -> Result<u64, PortError> {
+        // The store's own.
+        Self::count_waiting(self).await
+    }
 }
 
 /// Makes the data folder, for its owner alone, and makes its name durable: with the name, a power

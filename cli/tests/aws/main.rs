@@ -11,6 +11,8 @@
 #[expect(dead_code, reason = "the verbs' tests use all of it")]
 #[path = "../verbs/bench.rs"]
 mod bench;
+#[path = "../doctor/clinic.rs"]
+mod clinic;
 #[path = "../secrets/markers.rs"]
 mod markers;
 #[expect(dead_code, reason = "the verbs' tests use all of it")]
@@ -19,6 +21,7 @@ mod scripted;
 
 mod access;
 mod cloudformation;
+mod doctor;
 mod dynamodb;
 mod jobs;
 mod keys;

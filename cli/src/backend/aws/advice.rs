@@ -44,7 +44,7 @@ const ABSENT: [&str; 7] = [
 
 /// The actions that each call needs: port, operations, actions. docs/table.md and docs/iam.json
 /// tell them by the place that they are on.
-const ACTIONS: [(&str, &[&str], &str); 15] = [
+const ACTIONS: [(&str, &[&str], &str); 16] = [
     ("ledger", &["load", "load_intent", "load_control"], "dynamodb:GetItem on the table"),
     ("ledger", &["write", "write_intent", "write_control"], "dynamodb:PutItem on the table"),
     (
@@ -67,6 +67,7 @@ const ACTIONS: [(&str, &[&str], &str); 15] = [
     ("ledger", &["count_entries", "count_intents"], "dynamodb:Scan on the table"),
     ("queue", &["send"], "sqs:SendMessage on the queue"),
     ("queue", &["receive"], "sqs:ReceiveMessage on the queue"),
+    ("queue", &["depth"], "sqs:GetQueueAttributes on the queue"),
     ("queue", &["acknowledge"], "sqs:DeleteMessage on the queue"),
     ("results", &["put"], "s3:PutObject and s3:GetObject on the bucket's objects"),
     (

@@ -26,7 +26,7 @@ use crate::output::note;
 
 /// The port and the operations in errors.
 pub(super) const SECRETS: &str = "secrets";
-const LOAD: &str = "load";
+pub(super) const LOAD: &str = "load";
 pub(super) const KEEP: &str = "keep";
 /// The code for a secret that is marked for deletion.
 pub(super) const GOING: &str = "InvalidRequestException";

@@ -1,6 +1,6 @@
 //! The dimensions in which senders' schemes differ, as written in a configuration file.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::scheme::SchemeError;
 
@@ -8,7 +8,7 @@ use super::scheme::SchemeError;
 pub(super) const WORD_BYTES_MAX: usize = 64;
 
 /// A header's name: a lower-case HTTP token.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(try_from = "String")]
 pub struct HeaderName(String);
 
@@ -43,7 +43,7 @@ impl TryFrom<String> for HeaderName {
 }
 
 /// How signatures are laid out in a header's value. Surrounding blanks never count.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Grammar {
     /// The digest alone.
@@ -57,7 +57,7 @@ pub enum Grammar {
 }
 
 /// The label of [`Grammar::Prefixed`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
     /// The label, its `=` included.
@@ -68,7 +68,7 @@ pub struct Prefix {
 }
 
 /// How strictly a prefix is matched.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrefixMatching {
     /// Must be there, in this very case.
@@ -79,7 +79,7 @@ pub enum PrefixMatching {
 }
 
 /// The signature's key in [`Grammar::KeyValue`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyValue {
     /// Key of a signature, such as `v1`.
@@ -87,7 +87,7 @@ pub struct KeyValue {
 }
 
 /// The version in [`Grammar::Versioned`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Versioned {
     /// Version label, such as `v1`.
@@ -95,7 +95,7 @@ pub struct Versioned {
 }
 
 /// How the 32 bytes of a digest are written. Only canonical spellings are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// 64 hexadecimal digits of either case; lower case when signing.
@@ -111,7 +111,7 @@ pub enum Encoding {
 }
 
 /// What is signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub enum SignedContent {
     /// The body alone.
     #[serde(rename = "{body}")]
@@ -125,7 +125,7 @@ pub enum SignedContent {
 }
 
 /// Where a signed value comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The first of these headers that is present; it must be there once.
@@ -135,7 +135,7 @@ pub enum Source {
 }
 
 /// Where the signed timestamp comes from and how old or early it may be.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimestampRule {
     /// Where it comes from.
@@ -147,7 +147,7 @@ pub struct TimestampRule {
 }
 
 /// A timestamp's unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimestampUnit {
     /// Seconds since the Unix epoch, digits only.
@@ -159,7 +159,7 @@ pub enum TimestampUnit {
 }
 
 /// How a key is made of a secret's text.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyTreatment {
     /// The whole text as UTF-8.
@@ -175,7 +175,7 @@ pub enum KeyTreatment {
 }
 
 /// Which form of the body is signed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyForm {
     /// The bytes as received. A content coding is undone only after they were verified.

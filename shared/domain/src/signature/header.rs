@@ -284,7 +284,7 @@ fn split_pair(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     split_at_byte(pair, b'=')
 }
 
-fn split_at_byte(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_at_byte(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|b| *b == separator)?;
     let (name, rest) = text.split_at_checked(at)?;
     Some((name.trim_ascii(), rest.get(1..)?.trim_ascii()))
@@ -308,7 +308,7 @@ fn decode(text: &[u8], encodings: &[Encoding]) -> Result<Digest, Reason> {
 }
 
 impl Encoding {
-    fn text_bytes(self) -> usize {
+    pub(super) fn text_bytes(self) -> usize {
         match self {
             Self::Hex => 2 * DIGEST_BYTES,
             Self::Base64 | Self::Base64Url => 44,
@@ -317,7 +317,7 @@ impl Encoding {
     }
 
     /// Decodes canonical text only: right padding, no stray bits.
-    fn decode(self, text: &[u8]) -> Option<Digest> {
+    pub(super) fn decode(self, text: &[u8]) -> Option<Digest> {
         let decoded = match self {
             Self::Hex => hex::decode(text).ok(),
             Self::Base64 => STANDARD.decode(text).ok(),

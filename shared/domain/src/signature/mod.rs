@@ -4,6 +4,7 @@
 //! refused before anything is hashed, each distinct key hashes the body at most once, and the
 //! bytes to be parsed are returned together with the verdict.
 
+pub mod detect;
 pub mod dimension;
 pub mod header;
 pub mod inflate;

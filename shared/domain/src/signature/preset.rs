@@ -1,6 +1,6 @@
 //! Ready-made schemes for known senders.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::dimension::{
     BodyForm, Encoding, Grammar, HeaderName, KeyTreatment, KeyValue, Prefix, PrefixMatching,
@@ -15,7 +15,7 @@ const TOLERANCE_SECS: u32 = 300;
 pub(super) const SECRET_PREFIX: &str = "whsec_";
 
 /// A scheme known by name. All but [`Preset::Geonode`] accept one form only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// The platform. Its exact form is not known for certain, so any candidate encoding of an

@@ -1,6 +1,8 @@
 //! How a sender signs, as one validated value.
 
-use serde::Deserialize;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::dimension::{
     BodyForm, Encoding, Grammar, HeaderName, KeyTreatment, SignedContent, Source, TimestampRule,
@@ -51,7 +53,7 @@ pub(super) enum Content {
 }
 
 /// A scheme as written in a configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchemeConfig {
     /// A preset, with the few things that users change about one.
@@ -63,24 +65,24 @@ pub enum SchemeConfig {
 }
 
 /// A preset and what to change about it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PresetConfig {
     /// The preset's name.
     pub name: Preset,
     /// Header names in place of the preset's own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<Vec<HeaderName>>,
     /// Body form in place of the preset's own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyForm>,
     /// Tolerance in seconds in place of the preset's own; only for presets with a timestamp.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance_secs: Option<u32>,
 }
 
 /// Every dimension of an HMAC-SHA256 scheme.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HmacConfig {
     /// Headers that may carry the signature; all that are present are considered.
@@ -92,10 +94,10 @@ pub struct HmacConfig {
     /// What is signed.
     pub signed: SignedContent,
     /// Where the id comes from; required exactly if it is signed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Source>,
     /// Where the timestamp comes from; required exactly if it is signed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<TimestampRule>,
     /// How the key is made of the secret; any that applies may match, the first one signs.
     pub keys: Vec<KeyTreatment>,
@@ -105,7 +107,7 @@ pub struct HmacConfig {
 }
 
 /// A static header scheme.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticConfig {
     /// Headers that may carry the secret.
@@ -152,6 +154,17 @@ impl Scheme {
     /// Whether a delivery is proven by an HMAC, rather than by a static header.
     pub fn signs_body(&self) -> bool {
         matches!(self.mode, Mode::Hmac(_))
+    }
+
+    /// How far a signed timestamp may be from the receiver's clock; `None` if none is signed.
+    pub fn tolerance(&self) -> Option<Duration> {
+        let Mode::Hmac(mode) = &self.mode else { return None };
+        match &mode.content {
+            Content::Body => None,
+            Content::TimestampBody(rule) | Content::IdTimestampBody(_, rule) => {
+                Some(Duration::from_secs(u64::from(rule.tolerance_secs)))
+            }
+        }
     }
 }
 
