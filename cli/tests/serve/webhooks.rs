@@ -196,7 +196,7 @@ async fn a_webhook_whose_secret_cannot_be_kept_is_deleted_again() {
 fn stored(text: &str, number: usize) -> StoredSecret {
     let secret = domain::signature::secret::Secret::new(text).unwrap();
     let secret = secret.with_webhook_id(&format!("w{number}")).unwrap();
-    StoredSecret { secret, until: None, url: None, event_type: None }
+    StoredSecret::new(secret)
 }
 
 /// Whether a secret can be kept is found out before the platform is asked for one.

@@ -3,6 +3,7 @@
 
 mod file;
 mod read;
+mod vault;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use domain::signature::secret::{Secret, SecretError};
 
 pub use file::{SecretsFile, SecretsFileError, StoredSecret};
 pub use read::ReadError;
+pub use vault::FileVault;
 
 /// The port's name in errors.
 const SECRETS: &str = "secrets";

@@ -1,4 +1,5 @@
-//! The conformance suite of sources of secrets, run on files and on values of the settings.
+//! The conformance suites of sources of secrets, run on files and on values of the settings, and of
+//! vaults, run on a file.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot begin fails")]
 
@@ -7,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::ports::{Clock as _, ErrorKind, SecretSource};
+use domain::ports::{Clock as _, ErrorKind, SecretSource, SlotId};
 use domain::signature::secret::{Secret, Stage};
 use domain::testing::ManualClock;
 use domain::time::{Timestamp, after};
-use embedded::secrets::{LocalSecrets, SecretPlace, SecretsFile, StoredSecret};
-use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject};
+use embedded::secrets::{FileVault, LocalSecrets, SecretPlace, SecretsFile, StoredSecret};
+use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject, VaultSubject};
 
 fn write(path: &Path, text: &str, mode: u32) {
     let partial = path.with_extension("new");
@@ -28,7 +29,7 @@ fn write_ours(path: &Path, secrets: &[Secret], until: Timestamp) {
     let file = SecretsFile::new(&fresh);
     for secret in secrets.iter().cloned() {
         let until = (secret.stage() == Stage::Previous).then_some(until);
-        file.add(StoredSecret { secret, until, url: None, event_type: None }).unwrap();
+        file.add(StoredSecret { until, ..StoredSecret::new(secret) }).unwrap();
     }
     std::fs::rename(&fresh, path).unwrap();
 }
@@ -92,5 +93,21 @@ fn values() -> SecretsSubject {
     })
 }
 
+fn vault() -> VaultSubject {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("secrets.json");
+    let clock = Arc::new(ManualClock::default());
+    let file = SecretsFile::new(&path);
+    file.prepare().unwrap();
+    let source = Arc::new(LocalSecrets::new(vec![SecretPlace::File(path)], clock.clone()));
+    let vault = Arc::new(FileVault::new(file.clone()));
+    VaultSubject::new(vault, source, clock, move |secret| {
+        file.add(StoredSecret::new(secret.clone())).unwrap();
+        SlotId::parse(secret.webhook_id().unwrap()).unwrap()
+    })
+    .keeping(directory)
+}
+
+testkit::vault_conformance! { name: vault_file, make: vault() }
 testkit::secrets_conformance! { name: file, make: file() }
 testkit::secrets_conformance! { name: values, make: values() }

@@ -71,10 +71,9 @@ impl Keeper for FileKeeper {
 
     async fn keep(&self, _kind: Kind, webhook: &Webhook, secret: &Secret) -> Result<(), CliError> {
         let stored = StoredSecret {
-            secret: secret.clone(),
-            until: None,
             url: Some(webhook.url.clone()),
             event_type: Some(webhook.event_type.as_str().to_owned()),
+            ..StoredSecret::new(secret.clone())
         };
         self.file.add(stored).map_err(unusable)
     }
@@ -88,8 +87,7 @@ impl Keeper for FileKeeper {
         let Some(current) = current else { return Ok(false) };
         // The file says where each secret's webhook delivers; a change of that is no rotation.
         if current.url.as_deref() != Some(webhook.url.as_str()) {
-            let moved = StoredSecret { url: Some(webhook.url.clone()), ..current.clone() };
-            self.file.replace(moved, None).map_err(unusable)?;
+            self.file.follow(webhook.id.as_str(), &webhook.url).map_err(unusable)?;
         }
         Ok(true)
     }

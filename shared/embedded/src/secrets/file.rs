@@ -3,17 +3,21 @@
 //! Format, version 1, UTF-8 JSON: an object with `version` (1) and `secrets`, an array of objects
 //! with `secret`, `stage` (`current`, `pending`, `previous`), and optionally `webhook_id`, `url`,
 //! `event_type`, `label` and `until` (RFC 3339; required for `previous`).
+//!
+//! Version 2 adds what rotations need, `slot` and `version` of a secret, both optional. A file is
+//! written as version 1 as long as no secret in it has either.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use domain::ports::ErrorKind;
 use domain::signature::SECRETS_MAX;
 use domain::signature::secret::{Secret, Stage};
 use domain::time::Timestamp;
 
-use super::read::{self, ReadError, Wire, WireSecret, WireStage};
+use super::read::{self, FORMAT, ReadError, Wire, WireSecret, WireStage};
 use crate::file_lock::FileLock;
 use crate::limits::SECRETS_FILE_BYTES_MAX;
 
@@ -28,9 +32,19 @@ pub struct StoredSecret {
     pub url: Option<String>,
     /// What it is told of.
     pub event_type: Option<String>,
+    /// The subscription that it belongs to, where rotations gave it another webhook; otherwise the
+    /// webhook is the subscription.
+    pub slot: Option<String>,
+    /// The name of its version, if a rotation made it.
+    pub version: Option<String>,
 }
 
 impl StoredSecret {
+    /// A secret of which nothing more is known.
+    pub const fn new(secret: Secret) -> Self {
+        Self { secret, until: None, url: None, event_type: None, slot: None, version: None }
+    }
+
     /// Whether deliveries signed with it are accepted.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
@@ -95,6 +109,20 @@ pub enum SecretsFileError {
     },
 }
 
+impl SecretsFileError {
+    /// What the caller of a port should do.
+    pub(super) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::NotOurs { .. } => ErrorKind::Corrupt,
+            Self::Busy { .. } | Self::Io { .. } => ErrorKind::Unavailable,
+            Self::Present { .. } | Self::NoWebhook | Self::Endless | Self::Full { .. } => {
+                ErrorKind::Invalid
+            }
+        }
+    }
+}
+
 /// Reads and changes a secrets file. A change is whole or not made, synced to disk, and one at a
 /// time; the file is readable by its owner alone. All calls block for a few disk operations.
 #[derive(Debug, Clone)]
@@ -151,33 +179,16 @@ impl SecretsFile {
         })
     }
 
-    /// Puts a secret in the place of all that its webhook has.
-    ///
-    /// With `keep`, the webhook's current secret becomes its previous one until that instant, so
-    /// that deliveries are accepted that were under way when the platform changed to the new one.
+    /// Notes where a webhook delivers now. Secrets and stages stay as they are.
     ///
     /// # Errors
     /// See [`SecretsFileError`].
-    pub fn replace(
-        &self,
-        replacement: StoredSecret,
-        keep: Option<Timestamp>,
-    ) -> Result<(), SecretsFileError> {
-        let (webhook_id, _stage) = identity(&replacement)?;
+    pub fn follow(&self, webhook_id: &str, url: &str) -> Result<(), SecretsFileError> {
         self.change(|secrets| {
-            let of_webhook =
-                |stored: &StoredSecret| stored.secret.webhook_id() == Some(webhook_id.as_str());
-            let current = secrets
-                .iter()
-                .find(|stored| stored.is_of(&webhook_id, Stage::Current))
-                .filter(|stored| !stored.secret.same_text(&replacement.secret))
-                .cloned();
-            secrets.retain(|stored| !of_webhook(stored));
-            secrets.push(replacement);
-            if let (Some(mut previous), Some(until)) = (current, keep) {
-                previous.secret = previous.secret.with_stage(Stage::Previous);
-                previous.until = Some(until);
-                secrets.push(previous);
+            for stored in secrets.iter_mut() {
+                if stored.secret.webhook_id() == Some(webhook_id) {
+                    stored.url = Some(url.to_owned());
+                }
             }
             Ok(())
         })
@@ -196,7 +207,7 @@ impl SecretsFile {
     }
 
     /// Reads, changes and writes the file while no other process does.
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         change: impl FnOnce(&mut Vec<StoredSecret>) -> Result<T, SecretsFileError>,
     ) -> Result<T, SecretsFileError> {
@@ -256,6 +267,8 @@ fn identity(stored: &StoredSecret) -> Result<(String, Stage), SecretsFileError> 
 }
 
 fn encode(secrets: &[StoredSecret]) -> String {
+    let is_rotated = |stored: &StoredSecret| stored.slot.is_some() || stored.version.is_some();
+    let version = if secrets.iter().any(is_rotated) { FORMAT } else { 1 };
     let secrets = secrets
         .iter()
         .map(|stored| WireSecret {
@@ -272,10 +285,12 @@ fn encode(secrets: &[StoredSecret]) -> String {
             label: Some(stored.secret.label())
                 .filter(|label| *label != stored.secret.stage().as_str())
                 .map(str::to_owned),
+            slot: stored.slot.clone(),
+            version: stored.version.clone(),
         })
         .collect();
     // Texts, numbers and instants always have a JSON form.
-    let mut text = serde_json::to_string_pretty(&Wire { version: 1, secrets }).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&Wire { version, secrets }).unwrap_or_default();
     text.push('\n');
     text
 }

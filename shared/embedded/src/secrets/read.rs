@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::file::StoredSecret;
 use crate::limits::SECRETS_FILE_BYTES_MAX;
 
+/// The newest format that is read and written.
+pub(super) const FORMAT: u32 = 2;
+
 /// Why a secrets file gives no secrets. Nothing of its content is in the error.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -76,8 +79,8 @@ pub enum ReadError {
     },
     /// It was written by a later version.
     #[error(
-        "the secrets file {path} has format version {version}, this program reads version 1; \
-         use a newer gleaner"
+        "the secrets file {path} has format version {version}, this program reads versions up to \
+         {FORMAT}; use a newer gleaner"
     )]
     Newer {
         /// The file.
@@ -120,7 +123,7 @@ impl ReadError {
     }
 }
 
-/// The file, version 1.
+/// The file, versions 1 and 2.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wire {
@@ -143,6 +146,10 @@ pub(super) struct WireSecret {
     pub(super) event_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) slot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -170,7 +177,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<StoredSecret>, ReadError> {
         number: 1,
         source,
     })?;
-    Ok(vec![StoredSecret { secret, until: None, url: None, event_type: None }])
+    Ok(vec![StoredSecret::new(secret)])
 }
 
 /// Refuses a text that begins like JSON and is broken: a secret begins otherwise.
@@ -192,7 +199,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Vec<StoredSecret>>
         check_json(path, text)?;
         return Ok(None);
     };
-    if probe.version > 1 {
+    if probe.version > FORMAT {
         return Err(ReadError::Newer { path: path.to_owned(), version: probe.version });
     }
     // serde's own text may quote what it found.
@@ -201,7 +208,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Vec<StoredSecret>>
         line: error.line(),
         column: error.column(),
     })?;
-    if wire.version != 1 {
+    if wire.version == 0 {
         return Err(ReadError::Damaged { path: path.to_owned(), line: 0, column: 0 });
     }
     let mut secrets = Vec::with_capacity(wire.secrets.len());
@@ -232,7 +239,14 @@ fn decode(wire: WireSecret) -> Result<StoredSecret, SecretError> {
     if let Some(label) = &wire.label {
         secret = secret.with_label(label)?;
     }
-    Ok(StoredSecret { secret, until: wire.until, url: wire.url, event_type: wire.event_type })
+    Ok(StoredSecret {
+        until: wire.until,
+        url: wire.url,
+        event_type: wire.event_type,
+        slot: wire.slot,
+        version: wire.version,
+        ..StoredSecret::new(secret)
+    })
 }
 
 /// The file's text, if nobody else may read it and it is not too long.

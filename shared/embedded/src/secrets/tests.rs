@@ -1,11 +1,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
+use domain::ports::{SlotId, Vault as _, VersionId};
 use domain::signature::SECRETS_MAX;
 use domain::signature::secret::Stage;
 use domain::testing::ManualClock;
-use domain::time::after;
 use tempfile::TempDir;
 
 use super::*;
@@ -35,11 +34,11 @@ async fn texts(source: &LocalSecrets) -> Vec<String> {
 }
 
 fn stored(text: &str, webhook_id: &str) -> StoredSecret {
+    let secret = Secret::new(text).unwrap().with_webhook_id(webhook_id).unwrap();
     StoredSecret {
-        secret: Secret::new(text).unwrap().with_webhook_id(webhook_id).unwrap(),
-        until: None,
         url: Some("https://example.com/hook".to_owned()),
         event_type: Some("extract_completed".to_owned()),
+        ..StoredSecret::new(secret)
     }
 }
 
@@ -81,7 +80,7 @@ async fn documented_forms_are_read_and_others_refused() {
         "{\"version\":1,\"secrets\":[{\"secret\":\"hushhush\",\"stage\":\"previous\"}]}",
         "{\"version\":1,\"secrets\":[{\"secret\":\" \",\"stage\":\"current\"}]}",
         "{\"version\":1,\"secrets\":[],\"hushhush\":1}",
-        "{\"version\":2,\"secrets\":[]}",
+        "{\"version\":3,\"secrets\":[]}",
     ] {
         write(&path, form.as_bytes());
         let error = source.load().await.unwrap_err();
@@ -210,6 +209,55 @@ fn the_fixture_of_version_1_is_read() {
     assert_eq!(listed[2].until, Some(start()));
 }
 
+/// A file written by version 2 is read whole, and its slots are what rotations made them.
+#[tokio::test]
+async fn the_fixture_of_version_2_is_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/secrets-v2.json");
+    let (_directory, path, _clock, source) = scene();
+    write(&path, &std::fs::read(fixture).unwrap());
+    assert_eq!(
+        texts(&source).await,
+        ["whsec_test_current", "whsec_test_pending", "whsec_test_another"]
+    );
+    let vault = FileVault::new(SecretsFile::new(&path));
+    let slots = vault.slots().await.unwrap();
+    let names: Vec<_> = slots.iter().map(SlotId::as_str).collect();
+    let (first, other) =
+        ("11111111-1111-4111-8111-111111111111", "44444444-4444-4444-8444-444444444444");
+    assert_eq!(names, [first, other]);
+    let slot = vault.read(&slots[0]).await.unwrap();
+    let held = slot.versions().map(|it| (it.id.as_str(), it.secret().unwrap().webhook_id()));
+    assert_eq!(
+        held.collect::<Vec<_>>(),
+        [
+            ("0f7c2a9d4be84f1fa0d35c6e7b8190a2", Some("22222222-2222-4222-8222-222222222222")),
+            ("5d1e8c3b7f2a4096b8e4d7c1a0f39265", Some("33333333-3333-4333-8333-333333333333")),
+            ("ent-secret-of-webhook:------11111111-1111-4111-8111-111111111111", Some(first)),
+        ]
+    );
+    let other = vault.read(&slots[1]).await.unwrap();
+    assert!(other.pending.is_none() && other.previous.is_none());
+}
+
+/// A vault waits for nobody in another process; its caller tries again.
+#[tokio::test]
+async fn a_vault_that_is_being_changed_is_unavailable() {
+    let (directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    file.add(stored("s1", "w1")).unwrap();
+    let lock = std::fs::File::create(directory.path().join("secrets.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let vault = FileVault::new(file);
+    let slot = SlotId::parse("w1").unwrap();
+    let version = VersionId::parse(&"v".repeat(32)).unwrap();
+    let secret = Secret::new("s2").unwrap().with_webhook_id("w2").unwrap();
+    let error = vault.put_pending(&slot, &version, &secret).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(vault.read(&slot).await.is_ok());
+    lock.unlock().unwrap();
+    vault.put_pending(&slot, &version, &secret).await.unwrap();
+}
+
 #[test]
 fn a_webhook_has_one_secret_per_stage() {
     let (_directory, path, _clock, _source) = scene();
@@ -226,22 +274,50 @@ fn a_webhook_has_one_secret_per_stage() {
     assert!(file.list().unwrap().is_empty());
 }
 
-/// SM-07: after an in-place rotation the old secret is accepted for its grace and no longer.
-#[tokio::test]
-async fn a_replaced_secret_is_accepted_until_its_end() {
-    let (_directory, path, clock, source) = scene();
+/// A webhook that moved is noted, and every secret of it stays, in its stage.
+#[test]
+fn a_moved_webhook_keeps_its_secrets() {
+    let (_directory, path, _clock, _source) = scene();
     let file = SecretsFile::new(&path);
-    file.add(stored("old", "w1")).unwrap();
+    file.add(stored("s1", "w1")).unwrap();
+    let mut pending = stored("s2", "w1");
+    pending.secret = pending.secret.with_stage(Stage::Pending);
+    file.add(pending).unwrap();
     file.add(stored("other", "w2")).unwrap();
-    let grace = Duration::from_mins(15);
-    file.replace(stored("new", "w1"), Some(after(start(), grace))).unwrap();
-    // Repeating it does not make the new secret its own predecessor.
-    assert_eq!(texts(&source).await, ["other", "new", "old"]);
-    assert_eq!(source.load().await.unwrap()[2].stage(), Stage::Previous);
-    clock.advance(grace);
-    assert_eq!(texts(&source).await, ["other", "new"]);
-    file.replace(stored("newer", "w1"), None).unwrap();
-    assert_eq!(texts(&source).await, ["other", "newer"]);
+    file.follow("w1", "https://example.com/elsewhere").unwrap();
+    file.follow("w9", "https://example.com/nowhere").unwrap();
+    let listed = file.list().unwrap();
+    let told: Vec<_> = listed
+        .iter()
+        .map(|stored| (stored.secret.expose(), stored.secret.stage(), stored.url.as_deref()))
+        .collect();
+    let (moved, there) = ("https://example.com/elsewhere", "https://example.com/hook");
+    assert_eq!(
+        told,
+        [
+            ("s1", Stage::Current, Some(moved)),
+            ("s2", Stage::Pending, Some(moved)),
+            ("other", Stage::Current, Some(there)),
+        ]
+    );
+}
+
+/// A file has the oldest version that can hold it, and one of a later version is refused.
+#[test]
+fn a_file_is_of_version_2_when_a_secret_was_rotated() {
+    let (_directory, path, _clock, _source) = scene();
+    let file = SecretsFile::new(&path);
+    file.add(stored("s1", "w1")).unwrap();
+    let text = || std::fs::read_to_string(&path).unwrap();
+    assert!(text().contains("\"version\": 1,"), "{}", text());
+    let rotated = StoredSecret { slot: Some("w1".to_owned()), ..stored("s2", "w2") };
+    file.add(rotated).unwrap();
+    assert!(text().contains("\"version\": 2,") && text().contains("\"slot\": \"w1\""));
+    let listed = file.list().unwrap();
+    assert_eq!((listed[0].slot.as_deref(), listed[1].slot.as_deref()), (None, Some("w1")));
+    write(&path, text().replace("\"version\": 2", "\"version\": 3").as_bytes());
+    let error = file.list().unwrap_err();
+    assert!(error.to_string().contains("versions up to 2"), "{error}");
 }
 
 #[test]
