@@ -29,6 +29,7 @@ pub mod post;
 mod progress;
 pub mod receive;
 pub mod reconcile;
+pub mod replay;
 pub mod request;
 pub mod retire;
 pub mod rotate;
@@ -39,6 +40,7 @@ pub mod spend;
 pub mod steps;
 pub mod submit;
 pub mod subscribe;
+pub mod subscriptions;
 pub mod sweep;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]

@@ -7,15 +7,16 @@
 //! is new: a page of the list and a read of the ledger for a hundred jobs. Harmless when run twice
 //! or at once; the workers do the work.
 
-mod compare;
+pub(crate) mod compare;
 mod kind;
-mod plan;
+pub(crate) mod plan;
 mod saved;
 pub(crate) mod window;
 
 use std::time::Duration;
 
 pub use plan::{Found, Step};
+pub(crate) use saved::AGAIN;
 
 use crate::job::Kind;
 use crate::pause::Scope;

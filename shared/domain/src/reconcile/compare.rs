@@ -15,7 +15,7 @@ use crate::together::{Part, together};
 use crate::update::{Changed, change};
 
 /// Jobs that are announced at once.
-const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
 
 /// What became of a job that was to be announced or expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,13 @@ pub(crate) enum Applied {
     Meanwhile,
     /// Its row cannot be read or written.
     Faulty,
+}
+
+impl Applied {
+    /// What would become of a job.
+    pub(crate) const fn planned(is_known: bool) -> Self {
+        if is_known { Self::Late } else { Self::New }
+    }
 }
 
 impl Comparison<'_, '_> {
@@ -47,7 +54,7 @@ impl Comparison<'_, '_> {
                 return Ok(false);
             }
             let applied = if self.manner.is_dry {
-                some.iter().map(|found| Ok(planned(found))).collect()
+                some.iter().map(|found| Ok(Applied::planned(found.row.is_some()))).collect()
             } else {
                 let ports = self.ports;
                 let part = |found| -> Part<'_, _> { Box::pin(apply(ports, found)) };
@@ -104,7 +111,7 @@ impl Comparison<'_, '_> {
             (self.hear)(&found);
             match found.step {
                 Step::Announce | Step::Expect => wanted.push(found),
-                Step::Known => {}
+                Step::Known | Step::Wait => {}
                 Step::Forgotten => self.report.forgotten = self.report.forgotten.saturating_add(1),
             }
         }
@@ -145,30 +152,19 @@ impl Comparison<'_, '_> {
 }
 
 /// The earlier of two instants, of which either may be unknown.
-fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     a.into_iter().chain(b).min()
 }
 
-fn number(count: usize) -> u32 {
+pub(crate) fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What would become of a job.
-fn planned(found: &Found) -> Applied {
-    if found.row.is_none() { Applied::New } else { Applied::Late }
-}
-
-/// Announces a job, or expects it. Trouble with its own row is its own.
+/// Announces a job, or expects it.
 async fn apply(ports: Ports<'_>, found: &Found) -> Result<Applied, PortError> {
-    let applied = match found.step {
-        Step::Announce => tell(ports, &found.key, Cause::Reconcile).await,
-        _ => expect(ports, found).await,
-    };
-    match applied {
-        Err(error) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Invalid) => {
-            Ok(Applied::Faulty)
-        }
-        applied => applied,
+    match found.step {
+        Step::Announce => tell(ports, &found.key, Cause::Reconcile, None).await,
+        _ => unless_faulty(expect(ports, found).await),
     }
 }
 
@@ -177,12 +173,24 @@ pub(crate) async fn tell(
     ports: Ports<'_>,
     key: &JobKey,
     cause: Cause,
+    delivery_id: Option<&str>,
 ) -> Result<Applied, PortError> {
-    Ok(match announce(ports.announcing(), key, cause, None).await? {
+    let announced = announce(ports.announcing(), key, cause, delivery_id).await;
+    unless_faulty(announced.map(|announced| match announced {
         AnnounceOutcome::New => Applied::New,
         AnnounceOutcome::Sent(_) => Applied::Late,
         AnnounceOutcome::Known(_) => Applied::Meanwhile,
-    })
+    }))
+}
+
+/// Trouble with a job's own row is that job's alone.
+fn unless_faulty(applied: Result<Applied, PortError>) -> Result<Applied, PortError> {
+    match applied {
+        Err(error) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Invalid) => {
+            Ok(Applied::Faulty)
+        }
+        applied => applied,
+    }
 }
 
 /// Makes sure that the ledger owes an open job, so that the sweep looks at it in time.

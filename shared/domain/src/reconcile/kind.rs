@@ -9,7 +9,7 @@ use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
 use crate::ports::{ListPage, ListQuery, PortError};
 use crate::progress::{self, Progress};
 use crate::steps::Ports;
-use crate::time::{Timestamp, after, before};
+use crate::time::{Timestamp, before};
 
 /// Most calls for one page of a list.
 const PAGE_TRIES_MAX: u32 = 3;
@@ -80,11 +80,11 @@ impl Comparison<'_, '_> {
             (from <= to).then(|| Walk::over(window, true))
         };
         match &saved.walk {
+            _ if !saved.is_due(self.rules.every, now) => Vec::new(),
             Some(walk) if !self.manner.is_dry => {
                 let rest = rest(walk.window.to).filter(|_| !walk.is_last);
                 rest.into_iter().chain([walk.clone()]).collect()
             }
-            _ if saved.walked_at.is_some_and(|at| after(at, self.rules.every) > now) => Vec::new(),
             _ => rest(from).into_iter().collect(),
         }
     }
@@ -108,6 +108,7 @@ impl Comparison<'_, '_> {
                 self.report.partial = true;
                 // Nothing is gained by going on where nothing was done.
                 let has_begun = walk.page > 1 || walk.earlier > 0;
+                progress.at.tried_at = Some(self.ports.clock.now());
                 progress.at.walk = has_begun.then_some(walk);
                 self.save(progress).await?;
                 return Ok(Ended::Early);

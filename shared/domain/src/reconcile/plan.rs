@@ -31,6 +31,8 @@ pub enum Step {
     Known,
     /// It is older than what the ledger remembers: it may have been forgotten, and stays so.
     Forgotten,
+    /// Its delivery is still under way: nothing yet.
+    Wait,
 }
 
 impl Step {
@@ -41,6 +43,7 @@ impl Step {
             Self::Expect => "expect",
             Self::Known => "known",
             Self::Forgotten => "forgotten",
+            Self::Wait => "wait",
         }
     }
 }

@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::window::Window;
 use crate::job::Kind;
-use crate::time::{Timestamp, before};
+use crate::time::{Timestamp, after, before};
 
 /// Version of the stored form; a row of another is not read, and the comparison begins anew.
 const FORMAT: u32 = 1;
 /// Walks over one window before what they could not make sure of is let go: a list that always
 /// moves, or an entry that can never be read, must not hold up what comes after it.
 const WALKS_MAX: u32 = 4;
+
+/// Pause before a walk that ended early goes on.
+pub(crate) const AGAIN: Duration = Duration::from_secs(30);
 
 /// The name of a kind's control row.
 pub(super) fn row_name(kind: Kind) -> String {
@@ -32,6 +35,8 @@ pub(super) struct Saved {
     pub(super) walk: Option<Walk>,
     /// When the list was last walked to its end.
     pub(super) walked_at: Option<Timestamp>,
+    /// When a walk last ended early.
+    pub(super) tried_at: Option<Timestamp>,
 }
 
 /// The one version that is read.
@@ -134,6 +139,15 @@ pub(super) enum After {
 }
 
 impl Saved {
+    /// Whether it is time for a walk: what ended early goes on soon, and not at once, since it may
+    /// have been the platform's trouble.
+    pub(super) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
+        let is_over = |at: Option<Timestamp>, pause| at.is_none_or(|at| after(at, pause) <= now);
+        let is_early = self.walk.is_some() || self.tried_at > self.walked_at;
+        let again = every.min(AGAIN);
+        is_over(self.tried_at, again) && (is_early || is_over(self.walked_at, every))
+    }
+
     /// Takes in a walk that came to its end. The watermark is the platform's own time, less an
     /// overlap that is longer than its lists lag.
     pub(super) fn walked(&mut self, walk: &Walk, overlap: Duration, now: Timestamp) -> After {
@@ -189,8 +203,9 @@ impl Saved {
     pub(super) fn merged(theirs: Self, ours: &Self) -> Self {
         let place = |saved: &Self| (saved.watermark, saved.walked_at);
         let walked_at = theirs.walked_at.max(ours.walked_at);
+        let tried_at = theirs.tried_at.max(ours.tried_at);
         let ahead = if place(&theirs) >= place(ours) { theirs } else { ours.clone() };
-        Self { walked_at, ..ahead }
+        Self { walked_at, tried_at, ..ahead }
     }
 }
 

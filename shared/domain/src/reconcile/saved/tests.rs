@@ -56,8 +56,7 @@ fn what_can_never_be_confirmed_is_let_go() {
         [Walk { is_flawed: true, ..last(500) }, Walk { is_long: true, missed: 3, ..last(500) }]
     {
         let mut saved = Saved::default();
-        let outcomes: Vec<_> =
-            (0..=WALKS_MAX).map(|_| walked(&mut saved, &flawed)).collect();
+        let outcomes: Vec<_> = (0..=WALKS_MAX).map(|_| walked(&mut saved, &flawed)).collect();
         assert!(outcomes.iter().take(4).all(|outcome| *outcome == DONE), "{outcomes:?}");
         assert_eq!(outcomes.last(), Some(&UNSURE));
         assert_eq!((saved.watermark, saved.candidate), (Some(at(490)), None));
@@ -103,6 +102,7 @@ fn the_stored_form_is_stable() {
         candidate: Some(Candidate { at: at(6), failures: 1 }),
         walk: Some(Walk { page: 7, ..last(8) }),
         walked_at: Some(at(9)),
+        tried_at: None,
         ..Saved::default()
     };
     let json = serde_json::to_string(&saved).unwrap();
@@ -113,9 +113,22 @@ fn the_stored_form_is_stable() {
          \"walk\":{\"window\":{\"from\":\"1970-01-01T00:00:00Z\",\"to\":\"1970-01-01T00:16:40Z\"},\
          \"is_last\":true,\"page\":7,\"earlier\":0,\"newest\":\"1970-01-01T00:00:08Z\",\
          \"missed\":0,\"is_flawed\":false,\"is_long\":false},\
-         \"walked_at\":\"1970-01-01T00:00:09Z\"}"
+         \"walked_at\":\"1970-01-01T00:00:09Z\",\"tried_at\":null}"
     );
     assert_eq!(serde_json::from_str::<Saved>(&json).unwrap(), saved);
     let later = json.replace("\"format\":1", "\"format\":2");
     assert!(serde_json::from_str::<Saved>(&later).is_err());
+}
+
+#[test]
+fn what_ended_early_goes_on_soon_and_the_rest_when_its_time_has_come() {
+    let every = Duration::from_mins(5);
+    let is_due = |saved: &Saved, second| saved.is_due(every, at(second));
+    assert!(is_due(&Saved::default(), 0));
+    let whole = Saved { walked_at: Some(at(100)), ..Saved::default() };
+    assert!(!is_due(&whole, 399) && is_due(&whole, 400));
+    let early = Saved { tried_at: Some(at(200)), ..whole.clone() };
+    assert!(!is_due(&early, 229) && is_due(&early, 230));
+    let over = Saved { tried_at: Some(at(90)), ..whole };
+    assert!(!is_due(&over, 399) && is_due(&over, 400));
 }
