@@ -44,6 +44,7 @@ enum Verb {
     Poll(commands::poll::Poll),
     Results(commands::results::Results),
     Jobs(commands::jobs::Jobs),
+    Dead(commands::dead::Dead),
     Explain(commands::explain::Explain),
     Audit(commands::audit::Audit),
     Serve(commands::serve::Serve),
@@ -125,6 +126,7 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
             Verb::Poll(poll) => on(flags, async |it| poll.run(output, it).await).await,
             Verb::Results(results) => on(flags, async |it| results.run(output, it).await).await,
             Verb::Jobs(jobs) => on(flags, async |it| jobs.run(output, it).await).await,
+            Verb::Dead(dead) => on(flags, async |it| dead.run(output, it).await).await,
             Verb::Explain(explain) => {
                 on(flags, async |it| Box::pin(explain.run(output, it)).await).await
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ports::{Clock, Jobs, Ledger, PortError, Queue, Results, TaskSource};
+use domain::ports::{Clock, DeadLetterQueue, Jobs, Ledger, PortError, Queue, Results, TaskSource};
 use scraper_api::{ApiKey, Config, KeySource, PaceSettings, Paced, Rekeyed, ScraperApi};
 use settings::Settings;
 
@@ -193,6 +193,9 @@ pub(crate) struct Store {
     pub(crate) queue: Arc<dyn Queue>,
     /// The same queue, for who works here.
     pub(crate) tasks: Arc<dyn Tasks>,
+    /// Where tasks end that no worker could take; `None` where there is no such place, or where it
+    /// is not known.
+    pub(crate) dead_letters: Option<Arc<dyn DeadLetterQueue>>,
     /// The stored results.
     pub(crate) results: Arc<dyn Results>,
     /// Where they lie.

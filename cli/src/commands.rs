@@ -4,6 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) mod audit;
 pub(crate) mod completions;
+pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;

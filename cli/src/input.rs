@@ -3,6 +3,7 @@
 mod duration;
 #[cfg(test)]
 mod foreign;
+mod ids;
 mod limit;
 mod lines;
 mod moment;
@@ -52,33 +53,54 @@ impl Source {
     /// # Errors
     /// When it cannot be read, or names every line that cannot be used.
     pub(crate) fn read(&self) -> Result<Vec<Line>, CliError> {
-        let bytes = match self {
-            Self::File(path) => {
-                // Before it is opened, because opening a pipe waits for its other end.
-                let metadata = std::fs::metadata(path).map_err(|error| self.unreadable(error))?;
-                if metadata.is_dir() {
-                    return Err(CliError::new(
-                        Exit::Usage,
-                        format!("{} is a folder, not a list of URLs", self.name()),
-                    ));
-                }
-                let file = File::open(path).map_err(|error| self.unreadable(error))?;
-                self.bounded(file)?
-            }
-            Self::Stdin => {
-                let input = io::stdin().lock();
-                if input.is_terminal() {
-                    note("reading URLs from the terminal, one per line; end with Ctrl-D");
-                }
-                self.bounded(input)?
-            }
-        };
+        let bytes = self.bytes("URLs")?;
         lines::parse(&bytes).map_err(|problems| {
             let name = self.name();
             CliError::new(Exit::Data, format!("{name} cannot be used, nothing was submitted"))
                 .because(problems)
                 .hint("write one URL per line, optionally a tab and your own ref; `#` begins a comment")
         })
+    }
+
+    /// Reads a list of ids, each as `one` reads it.
+    ///
+    /// # Errors
+    /// When the list cannot be read or used.
+    pub(crate) fn read_ids<T>(
+        &self,
+        one: impl Fn(&str) -> Result<T, NameError>,
+    ) -> Result<Vec<T>, CliError> {
+        let bytes = self.bytes("ids")?;
+        ids::parse(&bytes, one).map_err(|error| {
+            CliError::new(Exit::Data, format!("{} cannot be used, nothing was done", self.name()))
+                .because(error)
+                .hint("write one id or ref per line; `#` begins a comment")
+        })
+    }
+
+    fn bytes(&self, what: &str) -> Result<Vec<u8>, CliError> {
+        match self {
+            Self::File(path) => {
+                // Before it is opened, because opening a pipe waits for its other end.
+                let metadata = std::fs::metadata(path).map_err(|error| self.unreadable(error))?;
+                if metadata.is_dir() {
+                    return Err(CliError::new(
+                        Exit::Usage,
+                        format!("{} is a folder, not a list of {what}", self.name()),
+                    ));
+                }
+                let file = File::open(path).map_err(|error| self.unreadable(error))?;
+                self.bounded(file)
+            }
+            Self::Stdin => {
+                let input = io::stdin().lock();
+                if input.is_terminal() {
+                    let how = "one per line; end with Ctrl-D";
+                    note(&format!("reading {what} from the terminal, {how}"));
+                }
+                self.bounded(input)
+            }
+        }
     }
 
     fn bounded(&self, input: impl Read) -> Result<Vec<u8>, CliError> {

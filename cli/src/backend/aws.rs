@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_client::SdkConfig;
-use domain::ports::{Clock, ErrorKind, PortError};
+use domain::ports::{Clock, DeadLetterQueue, ErrorKind, PortError};
 use ledger_dynamodb::DynamoLedger;
-use queue_sqs::SqsQueue;
+use queue_sqs::{SqsDeadLetters, SqsQueue};
 use results::{ObjectResults, S3Settings};
 use scraper_api::{ApiKey, KeySource, KeyTrouble};
 use secrets_aws::ApiKeySource;
@@ -96,6 +96,7 @@ impl Bundle {
         let queue = SqsQueue::new(&self.config, &self.queue_url).map_err(|error| {
             CliError::new(Exit::Configuration, "the queue cannot be used").because(error)
         })?;
+        let dead_letters = self.dead_letters(settings, &queue)?;
         let prefix = prefix(settings);
         let results = S3Settings::new(&self.config, &self.bucket, prefix)
             .and_then(|place| ObjectResults::on_s3(&place, clock))
@@ -108,9 +109,25 @@ impl Bundle {
             ledger: Arc::new(ledger),
             queue: Arc::new(queue.clone()),
             tasks: Arc::new(queue),
+            dead_letters,
             results: Arc::new(results),
             root: Root::Bucket(format!("s3://{}/{prefix}{slash}", self.bucket)),
         })
+    }
+
+    /// The dead-letter queue, if its URL is known.
+    fn dead_letters(
+        &self,
+        settings: &Settings,
+        queue: &SqsQueue,
+    ) -> Result<Option<Arc<dyn DeadLetterQueue>>, CliError> {
+        let url = named(settings).and_then(|aws| aws.dead_letter_queue_url.as_deref());
+        let opened = url.map(|url| SqsDeadLetters::new(&self.config, url, queue)).transpose();
+        let opened = opened.map_err(|error| {
+            let text = "the dead-letter queue cannot be used";
+            CliError::new(Exit::Configuration, text).because(error)
+        })?;
+        Ok(opened.map(|letters| Arc::new(letters) as Arc<dyn DeadLetterQueue>))
     }
 
     /// The API key: the one that is set, or the one in the secret.

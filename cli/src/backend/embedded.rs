@@ -69,6 +69,8 @@ pub(super) fn store(settings: &Settings) -> Result<Store, CliError> {
         ledger: Arc::new(store.clone()),
         queue: Arc::new(store.clone()),
         tasks: Arc::new(store),
+        // A task that no worker gets anywhere with is told by its row: the sweep gives it up.
+        dead_letters: None,
         results,
         root: Root::Folder(settings.results_dir()),
     })

@@ -16,8 +16,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use settings::Settings;
 
-use find::find;
-pub(crate) use find::{Name, find_all, only, parse_job, reference_of, unknown, url_of};
+pub(crate) use find::{Name, find, find_all, only, parse_job, reference_of, unknown, url_of};
+pub(crate) use show::Shown;
 
 use crate::backend::{Site, Store};
 use crate::error::CliError;
@@ -109,7 +109,7 @@ impl Jobs {
             Some(Action::Show(one)) => {
                 let entry = find(&*store.ledger, &one.id, one.kind).await?;
                 let url = url_of(&*store.ledger, &entry).await?;
-                output.print(&show::Shown::new(entry, url))?;
+                output.print(&Shown::new(entry, url))?;
                 Ok(Exit::Ok)
             }
             Some(Action::Redrive(one)) => {

@@ -1,5 +1,7 @@
 //! How many rows a list shows.
 
+use std::fmt;
+
 use crate::output::Output;
 
 /// Rows that a person is shown without asking for more.
@@ -12,6 +14,15 @@ pub(crate) enum Limit {
     Rows(u32),
     /// All that there are.
     All,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => rows.fmt(out),
+            Self::All => out.write_str("all"),
+        }
+    }
 }
 
 impl Limit {

@@ -21,6 +21,7 @@ mod scripted;
 
 mod access;
 mod cloudformation;
+mod dead;
 mod doctor;
 mod dynamodb;
 mod jobs;

@@ -72,6 +72,7 @@ impl World {
             ("WebhookUrl", WEBHOOK_URL.to_owned()),
             ("Table", self.table.clone()),
             ("QueueUrl", self.queue.queue_url().to_owned()),
+            ("DeadLetterQueueUrl", self.queue.dead_letter_queue_url().to_owned()),
             ("Bucket", BUCKET.to_owned()),
             ("ResultsPrefix", "team/prod".to_owned()),
             ("WebhookSecretIds", hooks.join(",")),

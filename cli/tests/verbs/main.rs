@@ -10,6 +10,7 @@
 mod audit;
 mod bad_input;
 mod bench;
+mod dead;
 mod explain;
 mod extract;
 mod jobs;

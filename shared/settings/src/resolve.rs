@@ -82,6 +82,7 @@ fn backend(read: &mut Reader) -> Backend {
         region: read.name("region"),
         table: read.name("table"),
         queue_url: read.read("queue_url", |_, raw| raw.queue_url()),
+        dead_letter_queue_url: read.read("dead_letter_queue_url", |_, raw| raw.queue_url()),
         bucket: read.name("bucket"),
         results_prefix: read.read("results_prefix", |_, raw| raw.key_prefix()),
         webhook_secret_ids: read.read("webhook_secret_ids", |_, raw| raw.secret_ids()),

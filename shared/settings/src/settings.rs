@@ -83,6 +83,8 @@ pub struct Aws {
     pub table: Option<String>,
     /// The queue of tasks.
     pub queue_url: Option<String>,
+    /// The queue where tasks end that no worker could take.
+    pub dead_letter_queue_url: Option<String>,
     /// The bucket of the results.
     pub bucket: Option<String>,
     /// What the keys of results begin with, before a `/`.

@@ -44,7 +44,7 @@ const ABSENT: [&str; 7] = [
 
 /// The actions that each call needs: port, operations, actions. docs/table.md and docs/iam.json
 /// tell them by the place that they are on.
-const ACTIONS: [(&str, &[&str], &str); 16] = [
+const ACTIONS: [(&str, &[&str], &str); 19] = [
     ("ledger", &["load", "load_intent", "load_control"], "dynamodb:GetItem on the table"),
     ("ledger", &["write", "write_intent", "write_control"], "dynamodb:PutItem on the table"),
     (
@@ -69,6 +69,9 @@ const ACTIONS: [(&str, &[&str], &str); 16] = [
     ("queue", &["receive"], "sqs:ReceiveMessage on the queue"),
     ("queue", &["depth"], "sqs:GetQueueAttributes on the queue"),
     ("queue", &["acknowledge"], "sqs:DeleteMessage on the queue"),
+    ("dead_letters", &["take"], "sqs:ReceiveMessage on the dead-letter queue"),
+    ("dead_letters", &["remove"], "sqs:DeleteMessage on the dead-letter queue"),
+    ("dead_letters", &["put_back"], "sqs:ChangeMessageVisibility on the dead-letter queue"),
     ("results", &["put"], "s3:PutObject and s3:GetObject on the bucket's objects"),
     (
         "results",
@@ -157,6 +160,7 @@ fn absent(error: &PortError, aws: &Aws) -> String {
     let setting = match error.port {
         "ledger" => "the table (setting `table`)",
         "queue" => "the queue (setting `queue_url`)",
+        "dead_letters" => "the dead-letter queue (setting `dead_letter_queue_url`)",
         "results" => "the bucket (setting `bucket`)",
         _ if error.operation == LOAD_API_KEY => {
             return "put the API key into the secret, as docs/aws.md tells, or name another one \

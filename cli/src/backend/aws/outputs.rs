@@ -66,6 +66,7 @@ impl Outputs {
             Some(value)
         };
         let [table, queue_url, bucket] = NEEDED.map(|(output, setting)| take(setting, output));
+        let dead_letter_queue_url = take("dead_letter_queue_url", "DeadLetterQueueUrl");
         let results_prefix = take("results_prefix", "ResultsPrefix");
         let webhook_secret_ids = take("webhook_secret_ids", "WebhookSecretIds");
         let api_key_secret_id = take("api_key_secret_id", "ApiKeySecretId");
@@ -79,6 +80,7 @@ impl Outputs {
             *aws = Aws {
                 table: aws.table.take().or(table),
                 queue_url: aws.queue_url.take().or(queue_url),
+                dead_letter_queue_url: aws.dead_letter_queue_url.take().or(dead_letter_queue_url),
                 bucket: aws.bucket.take().or(bucket),
                 results_prefix: aws.results_prefix.take().or(results_prefix),
                 webhook_secret_ids: aws.webhook_secret_ids.take().or_else(|| {

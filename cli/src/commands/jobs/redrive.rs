@@ -1,20 +1,17 @@
 //! Redriving: an operator's decision to try one dead job again.
 
 use std::fmt;
-use std::time::Duration;
 
 use domain::entry::{Entry, StateName};
 use domain::job::{JobId, Kind};
-use domain::ports::Clock as _;
-use domain::task::Task;
-use domain::update::{Changed, change};
+use domain::redrive::{Decided, Left, PayAgain};
 use serde::Serialize;
 
 use crate::backend::Store;
+use crate::commands::dead::{Order, WORKED_BY, one};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
-use system::SystemClock;
 
 /// What a redrive did.
 #[derive(Serialize)]
@@ -41,16 +38,25 @@ impl fmt::Display for Redriven {
 /// # Errors
 /// When the entry is not dead, and those of the ledger.
 pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Result<Exit, CliError> {
-    let now = SystemClock.now();
     let key = entry.key.clone();
-    let changed = change(&*store.ledger, Some(entry), now, |row| {
-        row.filter(|row| !row.is_expired(now))?.redriven(None, now, &store.settings.limits)
-    })
-    .await?;
-    let row = match changed {
-        Changed::Written(row) => row,
-        Changed::Left(row) => {
-            let state = row.map_or("gone", |row| row.state.name().as_str());
+    let row = match one(store, entry, Order::Redrive(PayAgain::Never), None).await? {
+        Decided::Done(row) => row,
+        Decided::Unsent(row) => {
+            note("note: the task could not be sent; the sweep sends one later");
+            row
+        }
+        Decided::Left(Left::MayPayAgain) => {
+            let text = format!("nobody knows whether the last retry of `{}` was paid", key.job_id);
+            let hint = "look for it at the platform; `gleaner dead redrive --pay-again` tries it \
+                        again, and may pay twice";
+            return Err(CliError::new(Exit::Usage, text).hint(hint));
+        }
+        Decided::Left(left) => {
+            let state = match left {
+                Left::Open(state) | Left::Settled(state) => state.as_str(),
+                Left::Moved => "dead for another reason by now",
+                Left::Absent | Left::Discarded | Left::MayPayAgain => "gone",
+            };
             return Err(CliError::new(
                 Exit::Usage,
                 format!("the job `{}` is {state}, and only a dead one can be redriven", key.job_id),
@@ -58,13 +64,6 @@ pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Resu
             .hint("`gleaner jobs show` tells how it got there"));
         }
     };
-    // Only speed rests on the task: the row is due, and the sweep would send one.
-    if store.queue.send(&Task { key: key.clone() }, Duration::ZERO).await.is_err() {
-        note("note: the task could not be sent; the sweep sends one later");
-        let seen = row.seen();
-        let unsent = |now: Option<&Entry>| now.filter(|now| now.seen() == seen).map(Entry::unsent);
-        drop(change(&*store.ledger, Some((*row).clone()), now, unsent).await);
-    }
     output.print(&Redriven {
         version: 1,
         r#type: "redriven",
@@ -73,8 +72,6 @@ pub(super) async fn redrive(store: &Store, entry: Entry, output: Output) -> Resu
         state: row.state.name(),
         generation: row.generation,
     })?;
-    note(
-        "note: a running server, or the worker on AWS, works it now; without one, `gleaner poll` does",
-    );
+    note(WORKED_BY);
     Ok(Exit::Ok)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// One job.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(crate) struct Shown {
     version: u32,
     r#type: &'static str,
     /// The page or seed, if it is known.
@@ -17,7 +17,7 @@ pub(super) struct Shown {
 
 impl Shown {
     /// The row as it is, and its URL.
-    pub(super) fn new(entry: Entry, url: Option<String>) -> Self {
+    pub(crate) fn new(entry: Entry, url: Option<String>) -> Self {
         Self { version: 1, r#type: "job_details", url, entry }
     }
 }
@@ -29,6 +29,9 @@ impl fmt::Display for Shown {
         write!(out, "{} {}\n  state        {state}", entry.key.kind, entry.key.job_id)?;
         if let State::Dead { reason, error, .. } = &entry.state {
             write!(out, ": {reason}")?;
+            if let Some(before) = entry.discarded {
+                write!(out, ", which was {before}")?;
+            }
             if let Some(error) = error {
                 let again = if error.retryable { ", retryable" } else { "" };
                 write!(out, " ({}: {}{again})", error.code, error.message)?;
@@ -84,6 +87,9 @@ impl fmt::Display for Shown {
             write!(out, "\n    {:.3}  {from} -> {}  {cause}", line.at, line.to)?;
             if let Some(delivery) = &line.delivery_id {
                 write!(out, " {}", delivery.escape_debug())?;
+            }
+            if let Some(note) = &line.note {
+                write!(out, " ({})", note.as_str().escape_debug())?;
             }
         }
         Ok(())

@@ -56,6 +56,14 @@ pub(super) const AWS: &[Setting] = &[
         read_by: EVERY_ON_AWS.and_required_by(&[Receiver, Worker, Scheduler]),
     },
     Setting {
+        name: "dead_letter_queue_url",
+        form: Form::QueueUrl,
+        default: STACK_GIVES_IT,
+        meaning: "URL of the SQS queue where tasks end that no worker could take.",
+        if_wrong: "`dead` shows other messages, and may send strangers' tasks to the workers.",
+        read_by: ReadBy::verbs("`dead` with `backend` = `aws`"),
+    },
+    Setting {
         name: "bucket",
         form: Form::Name { of: "an S3 bucket", min: 3, max: 63, marks: Marks::Bucket },
         default: STACK_GIVES_IT,
