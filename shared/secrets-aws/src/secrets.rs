@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_client::SdkConfig;
+use domain::limits::PREVIOUS_GRACE;
 use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
 use domain::signature::secret::{LABEL_BYTES_MAX, Secret, Stage};
 use domain::time::between;
@@ -13,9 +14,6 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::version::{ReadError, Reader, ValueError, Version, label};
 
-/// How long the previous version is accepted after the current one was made. Deliveries that were
-/// on their way when a secret was changed arrive within seconds, repeated ones within minutes.
-pub const PREVIOUS_GRACE: Duration = Duration::from_mins(15);
 /// Secrets read at a time. Each takes a connection, and a new connection costs a small function
 /// more processor time than the read.
 const SECRETS_AT_A_TIME: usize = 4;
@@ -31,11 +29,11 @@ const UNUSABLE: &str = "a version of a signing secret cannot be used and counts 
 ///
 /// Of each secret these versions are in force: the one labelled `AWSCURRENT`, which must be there
 /// and usable; the one labelled `AWSPENDING`; and the one labelled `AWSPREVIOUS` until
-/// [`PREVIOUS_GRACE`] after the current version was made. A version beside the current one that is
-/// absent, may not be read or holds no usable text counts as absent, with a warning if it is
-/// there: the current one stays in force while somebody types. Each value is in a form of
-/// [`Secret::parse_stored`]; bytes (`SecretBinary`) must be UTF-8. A secret's label is the name of
-/// its secret and its stage, such as `gleaner/extract:pending`.
+/// [`PREVIOUS_GRACE`] after the current version was made, or was promoted by a rotation. A version
+/// beside the current one that is absent, may not be read or holds no usable text counts as absent,
+/// with a warning if it is there: the current one stays in force while somebody types. Each value
+/// is in a form of [`Secret::parse_stored`]; bytes (`SecretBinary`) must be UTF-8. A secret's label
+/// is the name of its secret and its stage, such as `gleaner/extract:pending`.
 ///
 /// A load costs two calls per secret, three during the grace, on one connection each, four secrets
 /// at a time. They go one after the other, and pending goes first: a label that moves from one
@@ -77,8 +75,7 @@ impl AwsSecrets {
         let secret = understood(&current, id, Stage::Current)
             .map_err(|error| self.reader.failed(id, Stage::Current, ErrorKind::Corrupt, error))?;
         let now = self.clock.now();
-        let is_grace =
-            current.created.is_some_and(|created| between(created, now) < PREVIOUS_GRACE);
+        let is_grace = current.since.is_some_and(|since| between(since, now) < PREVIOUS_GRACE);
         let previous = if is_grace { self.read_beside(id, Stage::Previous).await? } else { None };
         let mut used = vec![current.id];
         let mut secrets = vec![secret];

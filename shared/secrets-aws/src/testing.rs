@@ -1,4 +1,5 @@
-//! A strict AWS Secrets Manager on loopback: reading a value, putting one, and moving a stage.
+//! A strict AWS Secrets Manager on loopback: reading a value, putting one, moving a stage, telling
+//! of versions, and beginning a rotation, which nobody carries on.
 //!
 //! It refuses what Secrets Manager refuses, in its words and codes, and answers 501 to whatever
 //! else is asked, so that a new kind of call cannot pass unnoticed. Credentials are looked at, the
@@ -190,6 +191,16 @@ impl FakeSecretsManager {
     pub fn hold(&self, name: &str, value: impl Into<Value>) {
         let now = self.now();
         self.shared.lock().store.hold(name, value.into(), now);
+    }
+
+    /// Lets a function rotate a secret, or no longer.
+    pub fn let_rotate(&self, name: &str, is_rotated: bool) {
+        self.shared.lock().store.let_rotate(name, is_rotated);
+    }
+
+    /// The versions of a secret that have labels, with these.
+    pub fn labels(&self, name: &str) -> BTreeMap<String, Vec<String>> {
+        self.shared.lock().store.labels(name)
     }
 
     /// Marks a secret for deletion.

@@ -13,6 +13,8 @@ use domain::ports::{ErrorKind, PortError};
 use domain::signature::secret::{SecretError, Stage};
 use domain::time::Timestamp;
 
+use crate::since::instant_of;
+
 /// The port's name in errors.
 const SECRETS: &str = "secrets";
 
@@ -22,8 +24,9 @@ pub(crate) struct Version {
     pub(crate) id: Option<String>,
     /// The secret's name, without the account and region of its ARN.
     pub(crate) name: Option<String>,
-    /// When it was made.
-    pub(crate) created: Option<Timestamp>,
+    /// When it became what it is, as the current version: when it was made, or when a rotation
+    /// promoted it.
+    pub(crate) since: Option<Timestamp>,
     string: Option<String>,
     binary: Option<Vec<u8>>,
 }
@@ -121,7 +124,7 @@ impl Reader {
 
 /// Where the calls go, for whoever has to mend a network: the configured URL, or the beginning of
 /// AWS's own name.
-fn endpoint(config: &SdkConfig) -> String {
+pub(crate) fn endpoint(config: &SdkConfig) -> String {
     let key = ServiceConfigKey::builder()
         .service_id("Secrets Manager")
         .env("AWS_ENDPOINT_URL")
@@ -136,14 +139,16 @@ fn endpoint(config: &SdkConfig) -> String {
 }
 
 impl Version {
-    fn of(output: GetSecretValueOutput) -> Self {
+    pub(crate) fn of(output: GetSecretValueOutput) -> Self {
         let created = output.created_date.and_then(|at| {
             Timestamp::new(at.secs(), i32::try_from(at.subsec_nanos()).unwrap_or_default()).ok()
         });
+        let labels = output.version_stages.unwrap_or_default();
+        let promoted = labels.iter().filter_map(|label| instant_of(label)).max();
         Self {
             id: output.version_id,
             name: output.name,
-            created,
+            since: created.max(promoted),
             string: output.secret_string,
             binary: output.secret_binary.map(Blob::into_inner),
         }

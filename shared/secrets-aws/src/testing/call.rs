@@ -35,6 +35,22 @@ pub(super) enum Call {
     Get(Get),
     Put(Put),
     Restage(Restage),
+    Describe(Named),
+    Rotate(Rotate),
+}
+
+/// A call that names a secret and nothing else.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "PascalCase")]
+pub(super) struct Named {
+    pub(super) secret_id: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "PascalCase")]
+pub(super) struct Rotate {
+    pub(super) secret_id: String,
+    pub(super) client_request_token: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -88,6 +104,8 @@ impl fmt::Display for Call {
                 "UpdateSecretVersionStage {} {}",
                 moved.secret_id, moved.version_stage
             ),
+            Self::Describe(named) => write!(formatter, "DescribeSecret {}", named.secret_id),
+            Self::Rotate(rotate) => write!(formatter, "RotateSecret {}", rotate.secret_id),
         }
     }
 }
@@ -106,6 +124,8 @@ pub(super) fn read(parts: &Parts, body: &[u8]) -> Result<Call, Answer> {
         Some("GetSecretValue") => Call::Get(parse(body)?),
         Some("PutSecretValue") => Call::Put(put(parse(body)?)?),
         Some("UpdateSecretVersionStage") => Call::Restage(parse(body)?),
+        Some("DescribeSecret") => Call::Describe(parse(body)?),
+        Some("RotateSecret") => Call::Rotate(parse(body)?),
         _ => return Err(Answer::error(501, "NotInThisFake", operation)),
     };
     check_lengths(&call)?;
@@ -182,13 +202,15 @@ fn check_lengths(call: &Call) -> Result<(), Answer> {
             moved.move_to_version_id.iter().chain(&moved.remove_from_version_id).collect(),
             vec![&moved.version_stage],
         ),
+        Call::Describe(named) => (&named.secret_id, Vec::new(), Vec::new()),
+        Call::Rotate(rotate) => (&rotate.secret_id, vec![&rotate.client_request_token], Vec::new()),
     };
     let is_valid = (1..=2_048).contains(&id.len())
         && versions.iter().all(|version| (32..=64).contains(&version.len()))
         && stages.iter().all(|stage| (1..=256).contains(&stage.len()))
         && match call {
             Call::Put(put) => (1..=20).contains(&put.stages.len()) && put.value.is_allowed(),
-            Call::Get(_) | Call::Restage(_) => true,
+            Call::Get(_) | Call::Restage(_) | Call::Describe(_) | Call::Rotate(_) => true,
         };
     if is_valid {
         return Ok(());

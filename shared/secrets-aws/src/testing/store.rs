@@ -7,10 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use domain::time::Timestamp;
 use serde_json::json;
 
-use super::call::{Call, Get, Put, REGION, Restage};
-use super::versions::{CURRENT, Kept, Value, Version, seconds};
-
-const PENDING: &str = "AWSPENDING";
+use super::call::{Call, Get, Named, Put, REGION, Restage, Rotate};
+use super::versions::{CURRENT, Kept, LABELS_MAX, PENDING, Value, Version, seconds};
 
 /// A refusal of Secrets Manager.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +44,8 @@ impl Store {
             Call::Get(get) => self.get(&get),
             Call::Put(put) => self.put(put, now),
             Call::Restage(moved) => self.move_stage(&moved),
+            Call::Describe(named) => self.describe(&named),
+            Call::Rotate(rotate) => self.rotate(&rotate, now),
         }
     }
 
@@ -143,6 +143,39 @@ impl Store {
         }))
     }
 
+    fn describe(&mut self, named: &Named) -> Result<serde_json::Value, Refusal> {
+        let (name, kept) = self.find("DescribeSecret", &named.secret_id)?;
+        let mut answer = json!({
+            "ARN": kept.arn,
+            "Name": name,
+            "VersionIdsToStages": kept.labelled(),
+        });
+        // It is absent where rotation was never configured.
+        if let Some(answer) = answer.as_object_mut().filter(|_| kept.is_rotated) {
+            answer.insert("RotationEnabled".to_owned(), json!(true));
+        }
+        Ok(answer)
+    }
+
+    fn rotate(&mut self, rotate: &Rotate, now: Timestamp) -> Result<serde_json::Value, Refusal> {
+        let (name, kept) = self.find("RotateSecret", &rotate.secret_id)?;
+        let refused = |message: &str| Err(Refusal::new("InvalidRequestException", message));
+        if !kept.is_rotated {
+            return refused("No Lambda rotation function ARN is associated with this secret.");
+        }
+        let pending =
+            kept.holder(PENDING).filter(|holder| kept.holder(CURRENT).as_ref() != Some(holder));
+        if pending.is_some_and(|holder| holder != rotate.client_request_token) {
+            return refused(
+                "A previous rotation isn't complete. That rotation will be reattempted.",
+            );
+        }
+        let token = rotate.client_request_token.clone();
+        kept.versions.entry(token.clone()).or_insert_with(|| Version::new(None, now));
+        kept.attach(PENDING, &token);
+        Ok(json!({ "ARN": kept.arn, "Name": name, "VersionId": token }))
+    }
+
     fn move_stage(&mut self, moved: &Restage) -> Result<serde_json::Value, Refusal> {
         let (name, kept) = self.find("UpdateSecretVersionStage", &moved.secret_id)?;
         let stage = moved.version_stage.as_str();
@@ -170,6 +203,11 @@ impl Store {
                          currently attached to another version.",
                     );
                 }
+                let labels: BTreeSet<_> = kept.labelled().into_values().flatten().collect();
+                if holder.is_none() && labels.len() >= LABELS_MAX {
+                    let message = "You've reached the maximum number of staging labels.";
+                    return Err(Refusal::new("LimitExceededException", message));
+                }
                 kept.attach(stage, to);
             }
         }
@@ -182,7 +220,7 @@ impl Store {
             format!("arn:aws:secretsmanager:{REGION}:123456789012:secret:{name}-{:06}", self.made),
             BTreeMap::new(),
         );
-        let kept = Kept { arn: arn.clone(), is_deleted: false, versions };
+        let kept = Kept { arn: arn.clone(), is_deleted: false, is_rotated: false, versions };
         self.secrets.insert(name.to_owned(), kept);
         arn
     }
@@ -245,6 +283,18 @@ impl Store {
         if let Some(kept) = self.secrets.get_mut(name) {
             kept.add(&token, value, &[CURRENT.to_owned()], now);
         }
+    }
+
+    pub(super) fn let_rotate(&mut self, name: &str, is_rotated: bool) {
+        if let Some(kept) = self.secrets.get_mut(name) {
+            kept.is_rotated = is_rotated;
+        }
+    }
+
+    pub(super) fn labels(&self, name: &str) -> BTreeMap<String, Vec<String>> {
+        let kept = self.secrets.get(name);
+        let labelled = kept.map(Kept::labelled).unwrap_or_default().into_iter();
+        labelled.map(|(id, stages)| (id.clone(), stages.iter().cloned().collect())).collect()
     }
 
     pub(super) fn mark_deleted(&mut self, name: &str) {

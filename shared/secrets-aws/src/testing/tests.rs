@@ -151,6 +151,53 @@ async fn a_repeated_put_does_nothing_and_another_value_is_refused() {
     assert!(scene.fake.put("shop", "").is_err());
 }
 
+/// A rotation begins where one is configured and none is under way; the versions that have labels
+/// are told.
+#[tokio::test]
+async fn a_rotation_begins_with_a_label() {
+    let scene = scene().await;
+    scene.fake.create("shop");
+    let current = scene.fake.put("shop", "first").unwrap();
+    let rotate = |token: &str| {
+        scene.client.rotate_secret().secret_id("shop").client_request_token(token.repeat(32)).send()
+    };
+    let describe = || scene.client.describe_secret().secret_id("shop").send();
+    assert_eq!(code(rotate("a").await), "InvalidRequestException");
+    assert_eq!(describe().await.unwrap().rotation_enabled, None);
+    scene.fake.let_rotate("shop", true);
+    for _ in 0..2 {
+        let version = rotate("a").await.unwrap().version_id.unwrap();
+        assert_eq!(version, "a".repeat(32));
+    }
+    assert_eq!(code(rotate("b").await), "InvalidRequestException");
+    let told = describe().await.unwrap();
+    assert_eq!((told.name(), told.rotation_enabled), (Some("shop"), Some(true)));
+    let labels = told.version_ids_to_stages.unwrap();
+    assert_eq!(labels[&current], ["AWSCURRENT"]);
+    assert_eq!(labels[&"a".repeat(32)], ["AWSPENDING"]);
+    scene.fake.move_stage("shop", Stage::Current, &"a".repeat(32)).unwrap();
+    rotate("b").await.unwrap();
+    assert_eq!(code(scene.client.describe_secret().secret_id("none").send().await), {
+        "ResourceNotFoundException"
+    });
+}
+
+/// The labels of all versions together are limited.
+#[tokio::test]
+async fn labels_are_limited() {
+    let scene = scene().await;
+    scene.fake.put("shop", "first").unwrap();
+    let label = |label: &str, to: &str| {
+        let call = scene.client.update_secret_version_stage().secret_id("shop");
+        call.version_stage(label).move_to_version_id(to).send()
+    };
+    let first = scene.fake.labels("shop").into_keys().next().unwrap();
+    for number in 1..20 {
+        label(&format!("label-{number}"), &first).await.unwrap();
+    }
+    assert_eq!(code(label("label-20", &first).await), "LimitExceededException");
+}
+
 #[tokio::test]
 async fn what_is_not_in_the_fake_is_told() {
     let scene = scene().await;

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::time::Timestamp;
 
 pub(super) const CURRENT: &str = "AWSCURRENT";
+pub(super) const PENDING: &str = "AWSPENDING";
 const PREVIOUS: &str = "AWSPREVIOUS";
 /// Largest value, in bytes. Source: AWS Secrets Manager, quotas.
 const VALUE_BYTES_MAX: usize = 65_536;
+/// Most labels of all versions of a secret. Source: AWS Secrets Manager, quotas.
+pub(super) const LABELS_MAX: usize = 20;
 
 /// A value of either kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,8 @@ impl From<&[u8]> for Value {
 pub(super) struct Kept {
     pub(super) arn: String,
     pub(super) is_deleted: bool,
+    /// Whether a function rotates it.
+    pub(super) is_rotated: bool,
     pub(super) versions: BTreeMap<String, Version>,
 }
 
@@ -64,6 +69,12 @@ impl Kept {
         for stage in stages {
             self.attach(stage, token);
         }
+    }
+
+    /// The versions that have labels, with these.
+    pub(super) fn labelled(&self) -> BTreeMap<&String, &BTreeSet<String>> {
+        let labels = self.versions.iter().map(|(id, version)| (id, &version.stages));
+        labels.filter(|(_, stages)| !stages.is_empty()).collect()
     }
 
     pub(super) fn holder(&self, stage: &str) -> Option<String> {

@@ -2,12 +2,15 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use aws_client::{Patience, SdkConfig};
-use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
+use domain::ports::{
+    Clock, ErrorKind, PortError, Promoted, PutPending, SecretSource, Slot, SlotId, Vault, VersionId,
+};
 use domain::signature::secret::{Secret, Stage};
 use domain::testing::ManualClock;
-use secrets_aws::AwsSecrets;
+use domain::time::Timestamp;
 use secrets_aws::testing::FakeSecretsManager;
-use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject};
+use secrets_aws::{AwsSecrets, AwsVault};
+use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject, VaultSubject};
 
 /// A receiver that is told of the secrets that there are: the suite keeps now one, now two, and
 /// a secret that is configured and not there is an error.
@@ -90,3 +93,70 @@ async fn subject() -> SecretsSubject {
 }
 
 testkit::secrets_conformance! { name: secrets_manager, make: subject().await }
+
+async fn vault() -> VaultSubject {
+    let clock = Arc::new(ManualClock::default());
+    let fake = Arc::new(FakeSecretsManager::start(clock.clone()).await.unwrap());
+    let config = fake.config(Patience::WORKER).unwrap();
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let source = Told { config: config.clone(), clock: clock.clone(), names: Mutex::default() };
+    let (source, vault) = (Arc::new(source), Arc::new(GrownVault { config, names }));
+    let (told, grown) = (source.clone(), vault.clone());
+    VaultSubject::new(vault, source, clock, move |secret| {
+        let mut names = grown.names.lock().unwrap();
+        let name = format!("slot-{}", names.len());
+        fake.put(&name, stored(secret).as_str()).unwrap();
+        fake.let_rotate(&name, true);
+        names.push(name.clone());
+        told.names.lock().unwrap().clone_from(&names);
+        SlotId::parse(&name).unwrap()
+    })
+}
+
+/// A vault that is told of the secrets that there are.
+struct GrownVault {
+    config: SdkConfig,
+    names: Arc<Mutex<Vec<String>>>,
+}
+
+impl GrownVault {
+    fn vault(&self) -> AwsVault {
+        AwsVault::new(&self.config, &self.names.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl Vault for GrownVault {
+    async fn slots(&self) -> Result<Vec<SlotId>, PortError> {
+        self.vault().slots().await
+    }
+
+    async fn read(&self, slot: &SlotId) -> Result<Slot, PortError> {
+        self.vault().read(slot).await
+    }
+
+    async fn put_pending(
+        &self,
+        slot: &SlotId,
+        version: &VersionId,
+        secret: &Secret,
+    ) -> Result<PutPending, PortError> {
+        self.vault().put_pending(slot, version, secret).await
+    }
+
+    async fn promote(
+        &self,
+        slot: &SlotId,
+        version: &VersionId,
+        over: &VersionId,
+        now: Timestamp,
+    ) -> Result<Promoted, PortError> {
+        self.vault().promote(slot, version, over, now).await
+    }
+
+    async fn give_up(&self, slot: &SlotId, version: &VersionId) -> Result<(), PortError> {
+        self.vault().give_up(slot, version).await
+    }
+}
+
+testkit::vault_conformance! { name: secrets_manager_vault, make: vault().await }
