@@ -17,7 +17,7 @@ mod webhooks;
 pub use dead_letters::FaultyDeadLetters;
 pub use jobs::FaultyJobs;
 pub use ledger::FaultyLedger;
-pub use plan::{Fault, FaultPlan, HANG, Surroundings};
+pub use plan::{Fault, FaultPlan, HANG, Pace, Surroundings};
 pub use queue::FaultyQueue;
 pub use results::FaultyResults;
 pub use secrets::FaultySecrets;

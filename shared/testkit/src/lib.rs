@@ -4,8 +4,9 @@
 //! [`entries_conformance!`], makes a test of each for one adapter. [`faulty`] wraps any adapter
 //! and lets chosen calls fail before or after their effect, or hang. [`crash`] runs the steps on any
 //! ledger and queue with each of their calls failing so. [`lambda`] plays the runtime API to a
-//! function's process. [`corpus`] reads the inputs of the fuzz
-//! targets, so that ordinary tests check them as well.
+//! function's process. [`platform`] is the simulated platform as ports, and [`simulation`] the whole
+//! product on it, by seeds. [`corpus`] reads the inputs of the fuzz targets, so that ordinary tests
+//! check them as well.
 
 pub mod conformance;
 pub mod corpus;
@@ -14,6 +15,7 @@ pub mod faulty;
 pub mod lambda;
 mod macros;
 pub mod platform;
+pub mod simulation;
 
 use std::future::Future;
 

@@ -113,11 +113,16 @@ impl PlatformJobs {
 
     /// What really became of every job, part by part; the simulator's documentation tells how.
     pub fn books(&self) -> Value {
+        self.books_in(Detail::Parts)
+    }
+
+    /// The same in as much detail as is wanted.
+    pub fn books_in(&self, detail: Detail) -> Value {
         let now = self.now();
         let mut platform = self.platform();
         // A call moves the platform to the present and leaves its due deliveries where they are.
         platform.call(&self.call("GET", "/health", "", b""), now);
-        platform.books(Detail::Parts)
+        platform.books(detail)
     }
 
     /// Switches the faults; jobs that were accepted before keep their fate.

@@ -93,17 +93,36 @@ impl Clock for EventClock {
             let mut state = lock(&self.state);
             state.last_end = state.last_end.max(until);
         }
+        let mut bed = Bed { clock: self, place: None };
         poll_fn(|context| {
             let mut state = lock(&self.state);
             if state.now >= until {
                 return Poll::Ready(());
             }
-            state.sleeps += 1;
-            let place = (until, state.sleeps);
+            // Whoever is polled in between stays where it lies.
+            let place = bed.place.unwrap_or_else(|| {
+                state.sleeps += 1;
+                (until, state.sleeps)
+            });
+            bed.place = Some(place);
             state.sleepers.insert(place, context.waker().clone());
             Poll::Pending
         })
         .await;
+    }
+}
+
+/// A sleeper's place, which is free again when the sleep has ended or is given up.
+struct Bed<'a> {
+    clock: &'a EventClock,
+    place: Option<(Timestamp, u64)>,
+}
+
+impl Drop for Bed<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            lock(&self.clock.state).sleepers.remove(&place);
+        }
     }
 }
 
@@ -125,6 +144,7 @@ mod tests {
         let whole = clock.run(within(&clock, Duration::from_secs(5), short)).unwrap();
         assert_eq!((whole, elapsed()), (Some(()), 7));
         assert_eq!(between(begun, clock.last_end()).as_secs(), 10);
+        assert!(lock(&clock.state).sleepers.is_empty(), "nobody sleeps who was given up");
         clock.run(clock.sleep(Duration::ZERO)).unwrap();
         assert_eq!(elapsed(), 7);
         assert_eq!(clock.run(std::future::pending::<()>()), None);

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use domain::ports::{Clock, ErrorKind, PortError};
+use domain::ports::{Clock, ErrorKind, PortError, Random as _};
+use domain::testing::SeededRandom;
 use domain::time::after;
 
 /// How long a hanging call hangs: longer than any deadline of ours.
@@ -98,17 +99,45 @@ impl FaultPlan {
     }
 }
 
-/// What a faulty port needs beside the port: the plan, and the clock by which it hangs.
+/// How long calls take: up to a while each, drawn from a seed, so that the calls of several who are
+/// at work fall between each other's.
+pub struct Pace {
+    clock: Arc<dyn Clock>,
+    random: SeededRandom,
+    longest: Duration,
+}
+
+impl Pace {
+    /// Calls that take up to `longest`, by this clock.
+    pub fn new(clock: Arc<dyn Clock>, seed: u64, longest: Duration) -> Arc<Self> {
+        Arc::new(Self { clock, random: SeededRandom::new(seed), longest })
+    }
+
+    async fn wait(&self) {
+        let longest = u64::try_from(self.longest.as_micros()).unwrap_or(u64::MAX).max(1);
+        self.clock.sleep(Duration::from_micros(self.random.next_u64() % longest)).await;
+    }
+}
+
+/// What a faulty port needs beside the port: the plan, the clock by which it hangs, and perhaps the
+/// time that its calls take.
 #[derive(Clone)]
 pub struct Surroundings {
     plan: Arc<FaultPlan>,
     clock: Arc<dyn Clock>,
+    pace: Option<Arc<Pace>>,
 }
 
 impl Surroundings {
-    /// Joins the two.
+    /// Joins the plan and the clock. Calls take no time.
     pub fn new(plan: Arc<FaultPlan>, clock: Arc<dyn Clock>) -> Self {
-        Self { plan, clock }
+        Self { plan, clock, pace: None }
+    }
+
+    /// The same, with calls that take their time.
+    #[must_use]
+    pub fn at_pace(self, pace: Arc<Pace>) -> Self {
+        Self { pace: Some(pace), ..self }
     }
 
     /// Lets a call have its effect, or not, as the plan says.
@@ -118,6 +147,9 @@ impl Surroundings {
         failure: impl Fn() -> E,
         effect: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
+        if let Some(pace) = &self.pace {
+            pace.wait().await;
+        }
         match self.plan.next(call) {
             None => return effect.await,
             Some(Fault::FailBefore) => {}
