@@ -16,6 +16,7 @@ use domain::ports::{Clock, EntryFilter, Jobs as _, PortError, TaskSource as _};
 use domain::receive::{ReceivePorts, Reception, receive};
 use domain::reconcile::{Found, Manner, Reconciled, Rules, reconcile};
 use domain::redrive::{Decided, PayAgain, redrive};
+use domain::replay::{self, Logged, Replayed, replay};
 use domain::submit::submit;
 use domain::sweep::{recover_due, sweep};
 use domain::time::{Timestamp, after};
@@ -119,6 +120,7 @@ impl Process<'_> {
             Operation::BulkPoll => ToldBy::of(fate.run(bulk_poll(ports, Asked::Due)).await),
             Operation::Sweep => ToldBy::of(fate.run(sweep(ports, BUDGET)).await),
             Operation::Reconcile => ToldBy::of(fate.run(self.reconcile()).await),
+            Operation::Replay => ToldBy::of(fate.run(self.replay()).await),
             Operation::Redrive => ToldBy::of(fate.run(self.redrive()).await),
             Operation::LoseTasks => {
                 world.queue.lose_all();
@@ -183,9 +185,23 @@ impl Process<'_> {
         worked
     }
 
-    async fn reconcile(&self) -> (Result<(), PortError>, Reconciled) {
+    /// As a run of the scheduler does, which ends after some minutes.
+    fn manner(&self) -> Manner {
         let until = after(self.world.clock.now(), Duration::from_mins(4));
-        let manner = Manner { look: Look::Until(until), is_dry: false };
+        Manner { look: Look::Until(until), is_dry: false }
+    }
+
+    async fn replay(&self) -> (Result<(), PortError>, Replayed) {
+        let (ports, webhooks) = (self.host.ports(self.world), &self.host.webhooks);
+        let rules = replay::Rules::default();
+        let mut report = Replayed::default();
+        let mut hear = |_: &Logged| {};
+        let done = replay(ports, webhooks, &rules, self.manner(), &mut report, &mut hear).await;
+        (done, report)
+    }
+
+    async fn reconcile(&self) -> (Result<(), PortError>, Reconciled) {
+        let manner = self.manner();
         let mut report = Reconciled::default();
         let ports = self.host.ports(self.world);
         let mut hear = |_: &Found| {};

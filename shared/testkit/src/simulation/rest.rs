@@ -62,6 +62,7 @@ fn run_round(world: &mut World, round: u64) {
         Operation::BulkPoll,
         Operation::Sweep,
         Operation::Reconcile,
+        Operation::Replay,
         Operation::Work(100),
         Operation::Pass(ROUND),
     ]);

@@ -59,6 +59,8 @@ pub enum Operation {
     Sweep,
     /// Compares the job lists with the ledger.
     Reconcile,
+    /// Compares the delivery logs with the ledger.
+    Replay,
     /// Tries dead entries again.
     Redrive,
     /// All tasks in the queue are lost.
@@ -145,9 +147,10 @@ impl Dice {
             13 => Operation::BulkPoll,
             14 => Operation::Sweep,
             15 => Operation::Reconcile,
-            16 => match self.below(3) {
+            16 => match self.below(4) {
                 0 => Operation::Redrive,
                 1 => Operation::LoseTasks,
+                2 => Operation::Replay,
                 _ => Operation::Pass(Duration::from_mins(self.below(90))),
             },
             _ => Operation::Pass(Duration::from_secs(1 + self.below(240))),

@@ -31,7 +31,8 @@ use super::promises::{Broken, Promises};
 use super::rest;
 use super::scenario::{Ordeal, SUBMISSIONS, Step};
 use crate::faulty::{
-    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, Pace, Surroundings,
+    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultyWebhooks, Pace,
+    Surroundings,
 };
 use crate::platform::PlatformJobs;
 
@@ -236,6 +237,7 @@ impl World {
             tasks: FaultyQueue::new(self.tasks.clone(), around()),
             jobs: FaultyJobs::new(self.parts.jobs.clone(), around()),
             results: FaultyResults::new(self.parts.results.clone(), around()),
+            webhooks: FaultyWebhooks::new(self.platform.clone(), around()),
             keyring: Keyring::new(source, scheme, &self.limits),
             random: SeededRandom::new(seed),
             pauses: Pauses::default(),
@@ -279,6 +281,7 @@ pub(super) struct Host {
     pub(super) tasks: FaultyQueue<Tasks>,
     jobs: FaultyJobs,
     results: FaultyResults,
+    pub(super) webhooks: FaultyWebhooks,
     pub(super) keyring: Keyring,
     random: SeededRandom,
     pauses: Pauses,

@@ -62,8 +62,7 @@ impl Bug {
     /// Seeds by which it is found.
     pub(crate) fn seeds(self) -> Range<u64> {
         match self {
-            Self::LastWriterWins => 25..45,
-            Self::NoWaitForPosts => 155..175,
+            Self::SweepBlindToResubmits => 75..90,
             _ => 0..20,
         }
     }

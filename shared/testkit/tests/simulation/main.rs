@@ -46,7 +46,7 @@ fn the_same_seed_gives_the_same_trace() {
     }
 }
 
-/// A simulation that no bug fails would show nothing. From seed 0 on each takes fewer than 200
+/// A simulation that no bug fails would show nothing. From seed 0 on each takes fewer than 100
 /// seeds; here the search begins near the first one that finds it.
 #[test]
 fn planted_bugs_are_found() {
