@@ -169,7 +169,7 @@ impl Site {
         match &self.place {
             Place::Folder => Ok(None),
             #[cfg(feature = "aws")]
-            Place::Aws(bundle) => bundle.count_dead_letters().await,
+            Place::Aws(bundle) => bundle.count_dead_letters(&self.settings).await,
         }
     }
 

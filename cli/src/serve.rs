@@ -2,7 +2,7 @@
 
 mod account;
 mod complaints;
-mod connections;
+pub(crate) mod connections;
 mod receiver;
 mod scrapes;
 mod ticker;

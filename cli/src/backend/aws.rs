@@ -43,8 +43,6 @@ pub(super) struct Bundle {
     table: String,
     queue_url: String,
     bucket: String,
-    /// The queue of tasks that no worker could take, if the stack names it.
-    dead_letters: Option<String>,
 }
 
 /// What was found.
@@ -65,10 +63,8 @@ pub(super) async fn find(settings: &Settings, named: &Aws) -> Result<Found, CliE
     let config = access::open(named.region.as_deref()).await?;
     let mut settings = settings.clone();
     let mut from_stack = Vec::new();
-    let mut dead_letters = None;
     if let Some(name) = &named.stack {
         let outputs = Outputs::of(name, stack::describe(&config, name).await?)?;
-        dead_letters = outputs.dead_letters();
         from_stack = outputs.fill(&mut settings);
     }
     let settings::Backend::Aws(Aws {
@@ -81,8 +77,7 @@ pub(super) async fn find(settings: &Settings, named: &Aws) -> Result<Found, CliE
         return Err(CliError::new(Exit::Configuration, "the backend on AWS is not named in full")
             .hint("give --stack, or set `table`, `queue_url` and `bucket`"));
     };
-    let bundle = Bundle { config, table, queue_url, bucket, dead_letters };
-    Ok(Found { settings, from_stack, bundle })
+    Ok(Found { settings, from_stack, bundle: Bundle { config, table, queue_url, bucket } })
 }
 
 impl Bundle {
@@ -160,8 +155,12 @@ impl Bundle {
     ///
     /// # Errors
     /// When the queue cannot be asked.
-    pub(super) async fn count_dead_letters(&self) -> Result<Option<u64>, CliError> {
-        let Some(url) = &self.dead_letters else { return Ok(None) };
+    pub(super) async fn count_dead_letters(
+        &self,
+        settings: &Settings,
+    ) -> Result<Option<u64>, CliError> {
+        let url = named(settings).and_then(|aws| aws.dead_letter_queue_url.as_deref());
+        let Some(url) = url else { return Ok(None) };
         let queue = SqsQueue::new(&self.config, url).map_err(|error| {
             CliError::new(Exit::Configuration, "the dead-letter queue cannot be used")
                 .because(error)

@@ -2,6 +2,7 @@
 
 mod account;
 mod books;
+mod capture;
 mod configured;
 mod finding;
 mod folder;
@@ -11,7 +12,9 @@ mod stored;
 mod subscriptions;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,12 +25,14 @@ use futures_util::FutureExt as _;
 use settings::{Backend, Settings};
 use tokio::task::spawn_blocking;
 
+use self::capture::{Capture, Source};
 use self::finding::{AGAIN, Finding, Report};
-use self::receiver::Posting;
+use self::receiver::{Health, Posting};
 use super::settings_flags::SettingsFlags;
 use crate::backend::{Held, Site, Store, advised, is_here};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::input::parse_duration;
 use crate::output::Output;
 use system::SystemClock;
 
@@ -40,16 +45,51 @@ const CHECK_WITHIN: Duration = Duration::from_secs(45);
 ///
 /// Each check says what it found and what to do about it. Nothing is changed, no task is made and
 /// no secret is shown. Ends with 1 when a check failed; warnings are no failure.
+///
+/// With --capture or --from, one real delivery is examined instead: which verification settings
+/// accept it, with the signing secrets that are here. They are printed, and the delivery is saved as
+/// a test fixture, redacted and signed anew. Ends with 1 when none do, and with 3 when no delivery
+/// came.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Post an unsigned delivery to `public_url` to see that it is refused; without the flag only a
     /// receiver on this machine or of the stack is asked.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["capture", "from"])]
     probe_receiver: bool,
+    /// Wait for one real delivery, and answer it 503, so that the platform sends it again.
+    #[arg(long, conflicts_with = "from")]
+    capture: bool,
+    /// Take the delivery from a file: a request as it came over HTTP, or an event of Lambda.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Address to wait at; port 0 takes a free one [default: the setting `listen`].
+    #[arg(long, value_name = "ADDRESS", requires = "capture", conflicts_with = "from")]
+    listen: Option<SocketAddr>,
+    /// Longest wait [default: 10m].
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = parse_duration,
+        requires = "capture",
+        conflicts_with = "from"
+    )]
+    within: Option<Duration>,
+    /// File for the redacted delivery, which must not be there yet [default with --capture:
+    /// gleaner-delivery.http].
+    #[arg(long, value_name = "FILE")]
+    fixture: Option<PathBuf>,
+    /// File for the delivery as it is, which --from reads again; it may hold whole pages.
+    #[arg(long, value_name = "FILE", requires = "capture", conflicts_with = "from")]
+    keep: Option<PathBuf>,
 }
 
 impl Doctor {
     pub(crate) async fn run(self, output: Output, flags: &SettingsFlags) -> Result<Exit, CliError> {
+        if let Some(capture) = self.capture()? {
+            let settings = flags.load()?;
+            let capturing = Box::pin(capture.run(output, &settings));
+            return capturing.await.map_err(|error| advised(error, &settings));
+        }
         let mut report = Report::new(output);
         match flags.load() {
             Ok(settings) => self.examine(&settings, &mut report).await?,
@@ -60,6 +100,21 @@ impl Doctor {
             }
         }
         report.end()
+    }
+
+    /// The delivery to examine, if one is asked for.
+    fn capture(&self) -> Result<Option<Capture>, CliError> {
+        let source = match (&self.from, self.capture) {
+            (Some(file), _) => Source::File(file.clone()),
+            (None, true) => {
+                Source::Wire { listen: self.listen, within: self.within.unwrap_or(capture::WAIT) }
+            }
+            (None, false) if self.fixture.is_some() => {
+                return Err(CliError::new(Exit::Usage, "--fixture needs --capture or --from"));
+            }
+            (None, false) => return Ok(None),
+        };
+        Ok(Some(Capture { source, fixture: self.fixture.clone(), keep: self.keep.clone() }))
     }
 
     async fn examine(&self, settings: &Settings, report: &mut Report) -> Result<(), CliError> {
@@ -229,10 +284,12 @@ impl Examination<'_> {
             let found = "no `public_url` is set";
             return self.report.add([Finding::skipped(receiver::RECEIVER, found)]);
         };
-        let is_ours = is_here(url) || site.from_stack.contains(&"public_url");
+        let is_of_stack = site.from_stack.contains(&"public_url");
+        let is_ours = is_here(url) || is_of_stack;
+        let word = if is_of_stack { Health::NotRouted } else { Health::Asked };
         let posting =
             if self.probe_receiver || is_ours { Posting::Allowed } else { Posting::Unasked };
-        self.many(receiver::RECEIVER, receiver::probe(url, posting)).await
+        self.many(receiver::RECEIVER, receiver::probe(url, posting, word)).await
     }
 
     /// Makes a check that finds one thing.
@@ -266,8 +323,8 @@ async fn dead_letters(site: &Site) -> Finding {
         Ok(Some(count)) => Finding::warning(
             DEAD_LETTERS,
             format!("{count} tasks are in the dead-letter queue"),
-            "their jobs are still owed and are sent again by the scheduler; see docs/alarms.md for \
-             why they came there",
+            "see them with `gleaner dead list --reason letter`; docs/alarms.md tells why they came \
+             there. Their jobs are still owed, and are sent again by the scheduler",
         ),
         Err(error) => Finding::trouble(DEAD_LETTERS, &advised(error, &site.settings), AGAIN),
     }

@@ -23,19 +23,19 @@ use super::{STOP_GRACE, stopped};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is answered: a status, and hardly ever more.
-pub(super) type Answered = Response<Full<Bytes>>;
+pub(crate) type Answered = Response<Full<Bytes>>;
 
 /// Bounds of a listener.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Connections served at once; further ones wait in the system's backlog.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
     /// Longest time in which a request's head must arrive.
-    pub(super) head_timeout: Duration,
+    pub(crate) head_timeout: Duration,
 }
 
 /// Serves until it is told to stop, then lets what is open finish for a while.
-pub(super) async fn serve<A, F>(
+pub(crate) async fn serve<A, F>(
     listener: TcpListener,
     bounds: Bounds,
     clock: &dyn Clock,
@@ -97,13 +97,13 @@ async fn accept(
     }
 }
 
-pub(super) fn with_status(status: StatusCode) -> Answered {
+pub(crate) fn with_status(status: StatusCode) -> Answered {
     let mut response = Response::default();
     *response.status_mut() = status;
     response
 }
 
-pub(super) fn not_allowed(allowed: &'static str) -> Answered {
+pub(crate) fn not_allowed(allowed: &'static str) -> Answered {
     let mut response = with_status(StatusCode::METHOD_NOT_ALLOWED);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response

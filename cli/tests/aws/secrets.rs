@@ -55,6 +55,7 @@ async fn ob_01_verbs_on_aws_show_no_secret() {
         &["jobs", "counts"],
         &["results", "list"],
         &["webhooks", "list"],
+        &["doctor"],
         &["settings"],
         &["serve"],
     ] {

@@ -3,6 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets something unexpected shall panic"
 )]
@@ -16,8 +17,10 @@ mod markers;
 #[path = "../verbs/scripted.rs"]
 mod scripted;
 
+mod captured;
 mod checks;
 mod clinic;
+mod forms;
 mod ledger;
 mod outside;
 mod whole;

@@ -66,7 +66,7 @@ async fn ob_01_verbs_are_silent_while_all_goes_well() {
     let page = url("extract");
     let extracted = expect(folder, &["extract", &page], &[PAGE, QUERY], 0).await;
     assert!(extracted.iter().all(|ran| ran.out.contains(PAGE)), "{extracted:?}");
-    for args in [&["settings"][..], &["settings", "--markdown"], &["exit-codes"]] {
+    for args in [&["doctor"][..], &["settings"], &["settings", "--markdown"], &["exit-codes"]] {
         expect(folder, args, &[], 0).await;
     }
     let stored = holders(folder.path(), &[PAGE]);

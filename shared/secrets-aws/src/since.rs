@@ -12,8 +12,9 @@ pub(crate) fn since_label(at: Timestamp) -> String {
     format!("{PREFIX}{at}")
 }
 
-/// The instant that a label tells; none for any other label.
-pub(crate) fn instant_of(label: &str) -> Option<Timestamp> {
+/// The instant that a label of a version tells, at which a rotation made it the current one; none
+/// for any other label.
+pub fn instant_of(label: &str) -> Option<Timestamp> {
     label.strip_prefix(PREFIX)?.parse().ok()
 }
 

@@ -67,7 +67,7 @@ const ACTIONS: [(&str, &[&str], &str); 19] = [
     ("ledger", &["count_entries", "count_intents"], "dynamodb:Scan on the table"),
     ("queue", &["send"], "sqs:SendMessage on the queue"),
     ("queue", &["receive"], "sqs:ReceiveMessage on the queue"),
-    ("queue", &["depth"], "sqs:GetQueueAttributes on the queue"),
+    ("queue", &["depth"], "sqs:GetQueueAttributes on the queue and its dead-letter queue"),
     ("queue", &["acknowledge"], "sqs:DeleteMessage on the queue"),
     ("dead_letters", &["take"], "sqs:ReceiveMessage on the dead-letter queue"),
     ("dead_letters", &["remove"], "sqs:DeleteMessage on the dead-letter queue"),

@@ -8,7 +8,7 @@ use aws_sdk_secretsmanager::operation::get_secret_value::{
 use domain::ports::PortError;
 use domain::signature::secret::{Secret, Stage};
 use domain::time::{Timestamp, after};
-use secrets_aws::PREVIOUS_GRACE;
+use secrets_aws::{PREVIOUS_GRACE, promoted_at};
 
 use super::vault::{LOAD, SECRETS};
 use crate::backend::Held;
@@ -52,7 +52,7 @@ async fn read_one(client: &Client, id: &str) -> Vec<Held> {
                     continue;
                 }
                 versions.push(version);
-                let since = created(&output);
+                let since = since(&output);
                 let current = found.first().and_then(|held| held.since);
                 let until = (stage == Stage::Previous)
                     .then(|| current.map(|current| after(current, PREVIOUS_GRACE)))
@@ -81,9 +81,11 @@ async fn read_one(client: &Client, id: &str) -> Vec<Held> {
     found
 }
 
-fn created(output: &GetSecretValueOutput) -> Option<Timestamp> {
-    let at = output.created_date()?;
-    Timestamp::from_second(at.secs()).ok()
+/// Since when a version is what it is: since it was made, or since a rotation promoted it.
+fn since(output: &GetSecretValueOutput) -> Option<Timestamp> {
+    let created = output.created_date().and_then(|at| Timestamp::from_second(at.secs()).ok());
+    let promoted = output.version_stages().iter().filter_map(|label| promoted_at(label)).max();
+    created.max(promoted)
 }
 
 fn understood(output: &GetSecretValueOutput) -> Result<Secret, String> {

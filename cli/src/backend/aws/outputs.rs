@@ -47,11 +47,6 @@ impl Outputs {
         Err(CliError::new(Exit::Configuration, text).hint(hint))
     }
 
-    /// The URL of the dead-letter queue.
-    pub(super) fn dead_letters(&self) -> Option<String> {
-        self.0.get("DeadLetterQueueUrl").filter(|url| !url.is_empty()).cloned()
-    }
-
     /// Gives to the settings what nobody set, and says which those are.
     pub(super) fn fill(mut self, settings: &mut Settings) -> Vec<&'static str> {
         let mut given = Vec::new();

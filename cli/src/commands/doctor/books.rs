@@ -141,7 +141,7 @@ fn judge_jobs(counts: &Counts) -> Finding {
     Finding::warning(
         JOBS,
         format!("{found} ({})", reasons.join(", ")),
-        "see them with `gleaner jobs --state dead`, and try one again with `gleaner jobs redrive`",
+        "see them with `gleaner dead list`, and try some again with `gleaner dead redrive`",
     )
 }
 

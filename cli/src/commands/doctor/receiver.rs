@@ -27,8 +27,17 @@ pub(super) enum Posting {
     Unasked,
 }
 
+/// Whether the receiver's own word about itself can be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// As far as is known.
+    Asked,
+    /// The HTTP API of a stack leads deliveries to the receiver and nothing else.
+    NotRouted,
+}
+
 /// Asks the receiver at this URL.
-pub(super) async fn probe(url: &str, posting: Posting) -> Vec<Finding> {
+pub(super) async fn probe(url: &str, posting: Posting, word: Health) -> Vec<Finding> {
     let Ok(url) = Url::parse(url) else {
         let found = "`public_url` is no URL";
         return vec![Finding::failed(RECEIVER, found, "set it right")];
@@ -47,19 +56,24 @@ pub(super) async fn probe(url: &str, posting: Posting) -> Vec<Finding> {
             return vec![Finding::failed(RECEIVER, found, advice)];
         }
     };
-    let health = health(&client, &url).await;
-    if health.outcome == Outcome::Failed {
-        return vec![health];
+    let mut findings = Vec::new();
+    if word == Health::Asked {
+        let health = health(&client, &url).await;
+        let is_reached = health.outcome != Outcome::Failed;
+        findings.push(health);
+        if !is_reached {
+            return findings;
+        }
     }
-    let posted = match posting {
+    findings.push(match posting {
         Posting::Allowed => post(&client, &url).await,
         Posting::Unasked => Finding::skipped(
             RECEIVER,
             "whether it refuses an unsigned delivery was not tried, because nothing tells that \
              this URL is yours; --probe-receiver tries it",
         ),
-    };
-    vec![health, posted]
+    });
+    findings
 }
 
 async fn health(client: &Client, url: &Url) -> Finding {

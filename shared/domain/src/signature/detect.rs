@@ -87,7 +87,7 @@ pub struct Tried {
 pub fn detect(headers: &Delivered, raw_body: &[u8], secrets: &[Secret]) -> Detected {
     let headers = headers.get(..HEADERS_LOOKED_AT_MAX).unwrap_or(headers);
     let claims = claims(headers);
-    let contents = contents(headers, raw_body);
+    let contents = contents(headers, raw_body, &claims);
     let keys = keys(secrets);
     let mut tried = Tried {
         headers: Vec::new(),
@@ -111,6 +111,18 @@ pub fn detect(headers: &Delivered, raw_body: &[u8], secrets: &[Secret]) -> Detec
         tried.is_cut = !search.try_signed(&claims, &contents, &keys);
     }
     Detected { forms: search.forms, tried }
+}
+
+/// Whether a header of this delivery has the shape of a signature, or is one of the secrets: what
+/// has neither was sent by somebody else.
+pub fn may_be_signed(headers: &Delivered, secrets: &[Secret]) -> bool {
+    let headers = headers.get(..HEADERS_LOOKED_AT_MAX).unwrap_or(headers);
+    if !claims(headers).is_empty() {
+        return true;
+    }
+    let mut search = Search { headers, raw_body: &[], forms: Vec::new(), hashed: 0 };
+    search.try_static(secrets);
+    !search.forms.is_empty()
 }
 
 struct Search<'d> {

@@ -85,6 +85,14 @@ impl Place {
         }
     }
 
+    /// Whether a signature stands here.
+    fn is_claimed(&self, claims: &[Claim]) -> bool {
+        match self {
+            Self::Header(name) => claims.iter().any(|claim| claim.header == *name),
+            Self::List(..) => false,
+        }
+    }
+
     /// Whether a signature can be verified with a value from here.
     fn fits(&self, claim: &Claim) -> bool {
         match (self, &claim.grammar) {
@@ -129,8 +137,8 @@ impl Contents {
 }
 
 /// Puts together what may be signed, the likeliest first.
-pub(super) fn contents(headers: &Delivered, raw_body: &[u8]) -> Contents {
-    let (stamps, ids) = values(headers);
+pub(super) fn contents(headers: &Delivered, raw_body: &[u8], claims: &[Claim]) -> Contents {
+    let (stamps, ids) = values(headers, claims);
     let coding = Coding::of(&headers.to_vec());
     let (inflated, not_inflated) = match coding {
         Ok(Coding::Identity) => (None, None),
@@ -165,12 +173,12 @@ fn of_form(form: BodyForm, stamps: &[Stamp], ids: &[Id]) -> Vec<Content> {
 }
 
 /// The timestamps and ids among the headers.
-fn values(headers: &Delivered) -> (Vec<Stamp>, Vec<Id>) {
+fn values(headers: &Delivered, claims: &[Claim]) -> (Vec<Stamp>, Vec<Id>) {
     let (mut stamps, mut ids) = (Vec::new(), Vec::new());
     for (place, text) in placed(headers) {
         if let Some((unit, at)) = timestamp(&text) {
             stamps.push(Stamp { from: place.source(), unit, at, place, text });
-        } else if is_id(&text) {
+        } else if is_id(&text) && !place.is_claimed(claims) {
             ids.push(Id { from: place.source(), place, text });
         }
     }
