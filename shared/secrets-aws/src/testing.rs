@@ -187,6 +187,15 @@ impl FakeSecretsManager {
         self.shared.lock().store.begin_rotation(name, now)
     }
 
+    /// Begins a rotation as `RotateSecret` does: labels a version without a value as pending.
+    ///
+    /// # Errors
+    /// When no rotation is configured, or another one is under way.
+    pub fn begin_rotation_of(&self, name: &str, version: &str) -> Result<(), Refusal> {
+        let now = self.now();
+        self.shared.lock().store.begin(name, version, now)
+    }
+
     /// Holds a value that nobody can put, such as an empty one, as the current one.
     pub fn hold(&self, name: &str, value: impl Into<Value>) {
         let now = self.now();

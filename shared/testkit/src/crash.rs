@@ -1,4 +1,5 @@
-//! The crash test of `receive` and `work`, for any ledger and any queue.
+//! The crash test of `receive` and `work`, for any ledger and any queue; and in [`rotate`] that of a
+//! rotation, for any vault.
 //!
 //! A process runs with one fault among its port calls: a call fails, or the process ends there,
 //! before or after the call's effect. Then whoever is left does what it would do in any case: the
@@ -17,6 +18,7 @@
 mod end;
 mod process;
 pub mod receive;
+pub mod rotate;
 pub mod work;
 mod world;
 

@@ -275,6 +275,16 @@ impl Store {
         Ok(token)
     }
 
+    pub(super) fn begin(
+        &mut self,
+        name: &str,
+        version: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let (secret_id, client_request_token) = (name.to_owned(), version.to_owned());
+        self.rotate(&Rotate { secret_id, client_request_token }, now).map(drop)
+    }
+
     pub(super) fn hold(&mut self, name: &str, value: Value, now: Timestamp) {
         if !self.secrets.contains_key(name) {
             self.create(name);

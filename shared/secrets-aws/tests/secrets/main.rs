@@ -6,3 +6,4 @@
 mod conformance;
 mod logs;
 mod receiver;
+mod rotation;

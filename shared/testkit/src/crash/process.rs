@@ -34,6 +34,26 @@ impl Clock for Still {
     }
 }
 
+/// The clock of a process that pauses: short pauses pass at once, and deadlines do not pass.
+pub(super) struct Brief(pub(super) Arc<ManualClock>);
+
+/// Longest pause that passes: longer than any that a step makes, shorter than its deadline.
+const BRIEF: Duration = Duration::from_secs(30);
+
+#[async_trait]
+impl Clock for Brief {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        if duration > BRIEF {
+            std::future::pending::<()>().await;
+        }
+        self.0.sleep(duration).await;
+    }
+}
+
 /// The clock by which faulty ports hang: whoever does so has been killed.
 pub(super) struct Killer {
     clock: Arc<ManualClock>,

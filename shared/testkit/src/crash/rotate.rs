@@ -1,0 +1,147 @@
+//! The crash test of a rotation, for any vault.
+//!
+//! A step runs with one fault or two among its port calls: a call fails, or the process ends there,
+//! before or after the call's effect. Whoever called for the step calls again, as Secrets Manager
+//! does, until it is told that all is well; then ticks take away what is left. In the end the secret
+//! that is kept verifies what the one webhook signs that is left. On the way, with a second webhook,
+//! there is always one whose deliveries are accepted.
+
+mod world;
+
+pub use world::RotationWorld;
+
+use domain::rotate::{Step, Strategy};
+use futures_util::future::join3;
+
+use self::world::version;
+use super::FAULTS;
+use crate::faulty::{Fault, FaultPlan};
+
+/// How far two faults of one rotation may be apart, in calls.
+const APART_MAX: usize = 4;
+
+/// Makes the tests of [`rotate`](crate::crash::rotate) for one vault:
+/// `rotation_crash_tests! { name: memory, make: world() }`.
+///
+/// `make` gives a fresh [`RotationWorld`] each time; it may await.
+#[macro_export]
+macro_rules! rotation_crash_tests {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        mod $name {
+            use super::*;
+            $crate::rotation_crash_tests! {
+                @cases $make, [
+                    each_call_fails_once,
+                    each_step_is_delivered_twice,
+                    each_step_twice_at_once,
+                    a_new_rotation_follows_one_that_was_given_up,
+                ]
+            }
+        }
+    };
+    (@cases $make:expr, [$($case:ident),+ $(,)?]) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::run($crate::crash::rotate::$case(&async || $make));
+            }
+        )+
+    };
+}
+
+/// S27, S28: each call of each step fails once, or is the last of its process.
+pub async fn each_call_fails_once(make: &impl AsyncFn() -> RotationWorld) {
+    for strategy in Strategy::ALL {
+        for call in 0..calls(make, strategy).await {
+            for fault in FAULTS {
+                let world = make().await;
+                let plan = FaultPlan::at(call, fault);
+                world.rotate("first", strategy, &Step::ALL, &plan).await;
+                assert!(plan.is_used_up(), "{strategy} {call} {fault:?}");
+                world.end("first", strategy, &format!("{strategy}, call {call}, {fault:?}")).await;
+            }
+        }
+    }
+}
+
+/// Two calls fail, close to each other, in all ways. Slow where calls are not made in memory.
+pub async fn two_calls_fail(make: &impl AsyncFn() -> RotationWorld) {
+    for strategy in Strategy::ALL {
+        for call in 0..calls(make, strategy).await {
+            for apart in 1..=APART_MAX {
+                for faults in pairs() {
+                    let world = make().await;
+                    let plan = FaultPlan::of([(call, faults.0), (call + apart, faults.1)]);
+                    world.rotate("first", strategy, &Step::ALL, &plan).await;
+                    let told = format!("{strategy}, calls {call} and {apart} later, {faults:?}");
+                    world.end("first", strategy, &told).await;
+                }
+            }
+        }
+    }
+}
+
+fn pairs() -> impl Iterator<Item = (Fault, Fault)> {
+    FAULTS.into_iter().flat_map(|first| FAULTS.into_iter().map(move |second| (first, second)))
+}
+
+/// Each step is delivered twice, the second time after its end, with and without faults.
+pub async fn each_step_is_delivered_twice(make: &impl AsyncFn() -> RotationWorld) {
+    let twice = Step::ALL.map(|step| [step, step]).concat();
+    for strategy in Strategy::ALL {
+        let without = make().await;
+        let plan = FaultPlan::none();
+        without.rotate("first", strategy, &twice, &plan).await;
+        without.end("first", strategy, &format!("{strategy}, each step twice")).await;
+        for call in 0..plan.calls().len() {
+            let world = make().await;
+            let plan = FaultPlan::at(call, Fault::HangAfter);
+            world.rotate("first", strategy, &twice, &plan).await;
+            world.end("first", strategy, &format!("{strategy}, twice, call {call}")).await;
+        }
+    }
+}
+
+/// SM-10: each step runs twice at once, and so does a rotation of another name.
+pub async fn each_step_twice_at_once(make: &impl AsyncFn() -> RotationWorld) {
+    for strategy in Strategy::ALL {
+        let world = make().await;
+        world.stage(&version("first")).await;
+        for step in Step::ALL {
+            let plan = FaultPlan::none();
+            let taken = || world.step("first", strategy, step, &plan);
+            let stranger = world.step("another", strategy, step, &plan);
+            let (one, other, stranger) = join3(taken(), taken(), stranger).await;
+            assert!(one.is_some() || other.is_some(), "{strategy} {step}");
+            assert!(stranger.is_none(), "{strategy} {step}");
+            world.assert_covered(strategy, step.as_str()).await;
+        }
+        world.end("first", strategy, &format!("{strategy}, at once")).await;
+    }
+}
+
+/// A rotation that ended anywhere is given up by its operator, and another one comes to its end.
+pub async fn a_new_rotation_follows_one_that_was_given_up(make: &impl AsyncFn() -> RotationWorld) {
+    for strategy in Strategy::ALL {
+        for call in 0..calls(make, strategy).await {
+            let world = make().await;
+            let plan = FaultPlan::at(call, Fault::HangAfter);
+            let is_over = world.rotate_until_killed("first", strategy, &plan).await;
+            world.give_up("first").await;
+            world.rotate("second", strategy, &Step::ALL, &FaultPlan::none()).await;
+            let told = format!("{strategy}, given up at call {call}, over: {is_over}");
+            world.end("second", strategy, &told).await;
+        }
+    }
+}
+
+/// How many calls a rotation makes without faults.
+async fn calls(make: &impl AsyncFn() -> RotationWorld, strategy: Strategy) -> usize {
+    let world = make().await;
+    let plan = FaultPlan::none();
+    world.rotate("first", strategy, &Step::ALL, &plan).await;
+    world.end("first", strategy, &format!("{strategy}, without faults")).await;
+    let calls = plan.calls().len();
+    assert!(calls > 10, "{:?}", plan.calls());
+    calls
+}
