@@ -45,6 +45,7 @@ pub mod sweep;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tick;
 pub mod time;
 mod together;
 pub mod update;
