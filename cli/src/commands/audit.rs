@@ -7,10 +7,11 @@ use std::sync::Arc;
 use clap::Args;
 use domain::audit::{Period, Sources, audit};
 use domain::ports::{Clock as _, Webhooks};
+use domain::subscribe::Account;
 use domain::time::{Timestamp, before};
 use scraper_api::{ScraperApi, StatisticsWindow};
 use settings::Settings;
-use system::SystemClock;
+use system::{SystemClock, SystemRandom};
 
 use self::report::{Counted, Difference, Report};
 use crate::backend::{Adapters, Site};
@@ -21,6 +22,9 @@ use crate::output::{Output, note};
 
 /// Findings that a person is shown; --json has all that are kept.
 const SHOWN_MAX: usize = 50;
+
+/// Tries of the call for the account's statistics, which nothing rests on.
+const STATISTICS_TRIES: u32 = 3;
 
 /// Compare ledger, job lists, delivery logs and stored results of a period, and balance the books.
 ///
@@ -53,7 +57,8 @@ impl Audit {
         let webhooks: &dyn Webhooks = &*api;
         let sources = Sources {
             ports: adapters.pipeline.ports(),
-            webhooks: (!self.no_deliveries).then_some(webhooks),
+            webhooks,
+            deliveries: !self.no_deliveries,
             objects: !self.no_objects,
         };
         let sheet = audit(sources, period).await?;
@@ -88,7 +93,15 @@ impl Audit {
 /// The platform's own count of the period, as an outside check; `None` if it cannot be had.
 async fn counted(api: &Arc<ScraperApi>, settings: &Settings, period: Period) -> Option<Counted> {
     let window = StatisticsWindow { from: Some(period.from), to: Some(period.to) };
-    match api.statistics(window, settings.limits.call_timeout).await {
+    let within = settings.limits.call_timeout;
+    let account = Account {
+        webhooks: &**api,
+        clock: &SystemClock,
+        random: &SystemRandom,
+        within,
+        tries: STATISTICS_TRIES,
+    };
+    match account.patiently(|| api.statistics(window, within)).await {
         Ok(statistics) => Some(Counted {
             succeeded: statistics.requests.iter().map(|day| day.success_request_count).sum(),
             failed: statistics.requests.iter().map(|day| day.failed_request_count).sum(),

@@ -19,8 +19,12 @@ use crate::job::Kind;
 use crate::limits::Limits;
 use crate::ports::{ApiError, PortError, Webhooks};
 use crate::steps::Ports;
+use crate::subscribe::Account;
 use crate::time::{Timestamp, after, before};
 use books::Books;
+
+/// Tries of each call of the platform.
+const TRIES: u32 = 6;
 
 /// A span of `created_at`: `from` is in it, `to` is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +68,10 @@ impl Period {
 pub struct Sources<'a> {
     /// The ports of the other steps.
     pub ports: Ports<'a>,
-    /// The delivery logs; `None` leaves them out.
-    pub webhooks: Option<&'a dyn Webhooks>,
+    /// The platform's webhooks.
+    pub webhooks: &'a dyn Webhooks,
+    /// Whether their delivery logs are read.
+    pub deliveries: bool,
     /// Whether each stored object is read back and compared with its row.
     pub objects: bool,
 }
@@ -85,11 +91,19 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
     let mut books = Books::new(part);
     rows::read(ports, &mut books, &mut sheet).await?;
     rows::submissions(ports, &mut sheet).await?;
+    let account = |sheet: &Sheet| Account {
+        webhooks: sources.webhooks,
+        clock: ports.clock,
+        random: ports.random,
+        within: ports.limits.call_timeout,
+        // Where patience was in vain once, the rest is asked once each.
+        tries: if sheet.is_troubled() { 1 } else { TRIES },
+    };
     for kind in Kind::ALL {
-        lists::read(ports, kind, &mut books, &mut sheet).await;
+        lists::read(account(&sheet), ports.jobs, kind, &mut books, &mut sheet).await;
     }
-    if let Some(webhooks) = sources.webhooks {
-        logs::read(webhooks, ports.limits, &mut books, &mut sheet).await;
+    if sources.deliveries {
+        logs::read(account(&sheet), &mut books, &mut sheet).await;
     }
     for suspicion in books.suspicions(ports.clock.now(), ports.limits) {
         rows::confirm(ports, suspicion, &mut books, &mut sheet).await?;

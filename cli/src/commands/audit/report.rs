@@ -12,11 +12,7 @@ use crate::exit::Exit;
 
 /// How the process ends.
 pub(super) fn exit(sheet: &Sheet) -> Exit {
-    let is_troubled = sheet
-        .unproved
-        .iter()
-        .any(|part| matches!(part, Unproved::Trouble(_) | Unproved::Unsure(..)));
-    match (sheet.balances(), is_troubled) {
+    match (sheet.balances(), sheet.is_troubled()) {
         (false, _) => Exit::CheckFailed,
         (true, true) => Exit::Unavailable,
         (true, false) => Exit::Ok,

@@ -6,15 +6,20 @@ use std::time::Duration;
 use domain::entry::{Entry, State};
 use domain::explain::{Logged, ObjectSight, Sight};
 use domain::job::{JobError, JobKey, JobStatus, Kind};
-use domain::limits::{LIST_PAGE_MAX, WEBHOOKS_MAX};
-use domain::ports::{ApiError, ApiErrorKind, Jobs as _, PageRequest, Results, Webhook, Webhooks};
+use domain::limits::LIST_PAGE_MAX;
+use domain::ports::{ApiError, ApiErrorKind, Delivery, Jobs as _, PageRequest, Results, Webhook};
+use domain::subscribe::Account;
 use domain::time::Timestamp;
 use scraper_api::ScraperApi;
+use system::{SystemClock, SystemRandom};
 
 use crate::backend::Site;
 
 /// Most pages that are read of one webhook's log: 5,000 deliveries.
 const LOG_PAGES_MAX: u32 = 50;
+
+/// Tries of each call of the platform.
+const TRIES: u32 = 3;
 
 /// The job that is told of.
 pub(super) struct Subject {
@@ -64,12 +69,13 @@ impl Looks {
             Asked::Failed(why) => return Sight::Failed(why.clone()),
             Asked::Api(api) => api,
         };
+        let account = self.account(api);
         let answer = if key.kind == Kind::Extract {
-            let job = api.extract(&key.job_id, self.within).await;
+            let job = account.patiently(|| api.extract(&key.job_id, self.within)).await;
             job.map(|job| (job.status, job.created_at, job.error))
         } else {
             let first = PageRequest { page: 1, page_size: 1 };
-            let page = api.parent(key, first, self.within).await;
+            let page = account.patiently(|| api.parent(key, first, self.within)).await;
             page.map(|page| (page.status, page.created_at, None))
         };
         seen(answer)
@@ -94,17 +100,17 @@ impl Looks {
     pub(super) async fn deliveries(&self, key: &JobKey) -> Deliveries {
         let mut deliveries = Deliveries::default();
         let Asked::Api(api) = &self.api else { return deliveries };
-        let api: &dyn Webhooks = &**api;
-        let webhooks = match api.list(1, LIST_PAGE_MAX, self.within).await {
-            Ok(page) => page.webhooks,
+        let account = self.account(api);
+        let webhooks = match account.list().await {
+            Ok(listed) => listed.webhooks,
             Err(error) => {
                 deliveries.trouble.push(format!("The webhooks could not be listed: {error}."));
                 return deliveries;
             }
         };
         let ours = webhooks.iter().filter(|webhook| webhook.event_type.kind() == Some(key.kind));
-        for webhook in ours.take(WEBHOOKS_MAX) {
-            if let Err(trouble) = self.read_log(api, webhook, key, &mut deliveries.rows).await {
+        for webhook in ours {
+            if let Err(trouble) = read_log(account, webhook, key, &mut deliveries.rows).await {
                 let id = webhook.id.as_str();
                 deliveries.trouble.push(format!("The log of webhook {id}: {trouble}."));
             }
@@ -112,31 +118,42 @@ impl Looks {
         deliveries
     }
 
-    async fn read_log(
-        &self,
-        api: &dyn Webhooks,
-        webhook: &Webhook,
-        key: &JobKey,
-        rows: &mut Vec<Logged>,
-    ) -> Result<(), String> {
-        for page in 1..=LOG_PAGES_MAX {
-            let log = api.deliveries(&webhook.id, page, LIST_PAGE_MAX, self.within).await;
-            let log = log.map_err(|error| format!("it could not be read: {error}"))?;
-            if log.deliveries.is_empty() && log.unreadable == 0 {
-                return Ok(());
-            }
-            let of_job =
-                |delivery: &&domain::ports::Delivery| delivery.job_id.as_ref() == Some(&key.job_id);
-            for delivery in log.deliveries.iter().filter(of_job) {
-                let logged = Logged { webhook: webhook.id.clone(), delivery: delivery.clone() };
-                // Rows move between pages while they are read.
-                if !rows.contains(&logged) {
-                    rows.push(logged);
-                }
+    fn account<'a>(&self, api: &'a ScraperApi) -> Account<'a> {
+        Account {
+            webhooks: api,
+            clock: &SystemClock,
+            random: &SystemRandom,
+            within: self.within,
+            tries: TRIES,
+        }
+    }
+}
+
+/// Reads what a webhook's log holds of a job.
+async fn read_log(
+    account: Account<'_>,
+    webhook: &Webhook,
+    key: &JobKey,
+    rows: &mut Vec<Logged>,
+) -> Result<(), String> {
+    for page in 1..=LOG_PAGES_MAX {
+        let (webhooks, within) = (account.webhooks, account.within);
+        let call = || webhooks.deliveries(&webhook.id, page, LIST_PAGE_MAX, within);
+        let log = account.patiently(call).await;
+        let log = log.map_err(|error| format!("it could not be read: {error}"))?;
+        if log.deliveries.is_empty() && log.unreadable == 0 {
+            return Ok(());
+        }
+        let of_job = |delivery: &&Delivery| delivery.job_id.as_ref() == Some(&key.job_id);
+        for delivery in log.deliveries.iter().filter(of_job) {
+            let logged = Logged { webhook: webhook.id.clone(), delivery: delivery.clone() };
+            // Rows move between pages while they are read.
+            if !rows.contains(&logged) {
+                rows.push(logged);
             }
         }
-        Err(format!("only its first {LOG_PAGES_MAX} pages were read"))
     }
+    Err(format!("only its first {LOG_PAGES_MAX} pages were read"))
 }
 
 type Answer = Result<(JobStatus, Option<Timestamp>, Option<JobError>), ApiError>;

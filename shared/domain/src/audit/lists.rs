@@ -2,25 +2,28 @@
 
 use super::books::Books;
 use super::{Period, Sheet, Unproved, trouble};
-use crate::adopt::is_passing;
 use crate::job::{JobKey, Kind};
 use crate::limits::LIST_PAGE_MAX;
-use crate::ports::{ApiError, ListPage, ListQuery};
+use crate::ports::{ApiError, Jobs, ListPage, ListQuery};
 use crate::reconcile::window::{Next, Pages, Window};
-use crate::steps::Ports;
+use crate::subscribe::Account;
 
-/// Most calls for one page of a list.
-const PAGE_TRIES_MAX: u32 = 3;
 /// Walks over a window before its list counts as one that does not come to rest.
 const WALKS_MAX: u32 = 4;
 
 /// Reads a kind's list over the period. A list of more than a page is walked until a walk shows
 /// nothing new: whatever moved between pages is on one of them then.
-pub(super) async fn read(ports: Ports<'_>, kind: Kind, books: &mut Books, sheet: &mut Sheet) {
+pub(super) async fn read(
+    account: Account<'_>,
+    jobs: &dyn Jobs,
+    kind: Kind,
+    books: &mut Books,
+    sheet: &mut Sheet,
+) {
     let Period { from, to } = books.period;
     let mut left = vec![Window { from, to }];
     while let Some(window) = left.pop() {
-        match read_window(ports, kind, window, books, sheet).await {
+        match read_window(account, jobs, kind, window, books, sheet).await {
             Ok(Read::Whole) => {}
             Ok(Read::Unsure) => {
                 let period = Period { from: window.from, to: window.to };
@@ -45,7 +48,8 @@ enum Read {
 }
 
 async fn read_window(
-    ports: Ports<'_>,
+    account: Account<'_>,
+    jobs: &dyn Jobs,
     kind: Kind,
     window: Window,
     books: &mut Books,
@@ -54,7 +58,7 @@ async fn read_window(
     for _ in 0..WALKS_MAX {
         let (mut pages, mut page, mut news) = (Pages::new(window), 1, 0_u64);
         let is_doubtful = loop {
-            let list = read_page(ports, kind, window, page).await?;
+            let list = read_page(account, jobs, kind, window, page).await?;
             if page == 1 {
                 sheet.kind(kind).unreadable += u64::from(list.unreadable);
             }
@@ -88,7 +92,8 @@ async fn read_window(
 }
 
 async fn read_page(
-    ports: Ports<'_>,
+    account: Account<'_>,
+    jobs: &dyn Jobs,
     kind: Kind,
     window: Window,
     page: u32,
@@ -99,12 +104,5 @@ async fn read_page(
         created_from: Some(window.from),
         created_to: Some(window.to),
     };
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match ports.jobs.list(kind, &query, ports.limits.call_timeout).await {
-            Err(error) if is_passing(&error) && tries < PAGE_TRIES_MAX => {}
-            answer => return answer,
-        }
-    }
+    account.patiently(|| jobs.list(kind, &query, account.within)).await
 }

@@ -5,38 +5,29 @@ use std::collections::BTreeMap;
 use super::books::Books;
 use super::{Sheet, trouble};
 use crate::job::JobKey;
-use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX, Limits, WEBHOOKS_MAX};
-use crate::ports::{ApiErrorKind, DeliveryStatus, Webhook, Webhooks};
+use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
+use crate::ports::{ApiErrorKind, DeliveryStatus, Webhook};
+use crate::subscribe::Account;
 
 /// Reads the logs of all webhooks. They have no order and no dates to ask for, so that each is read
 /// to its end.
-pub(super) async fn read(
-    webhooks: &dyn Webhooks,
-    limits: &Limits,
-    books: &mut Books,
-    sheet: &mut Sheet,
-) {
-    let listed = match webhooks.list(1, LIST_PAGE_MAX, limits.call_timeout).await {
-        Ok(page) => page.webhooks,
+pub(super) async fn read(account: Account<'_>, books: &mut Books, sheet: &mut Sheet) {
+    let listed = match account.list().await {
+        Ok(listed) => listed.webhooks,
         Err(error) => return sheet.unproved.push(trouble("the webhooks cannot be listed", &error)),
     };
-    for webhook in listed.iter().take(WEBHOOKS_MAX) {
-        read_log(webhooks, webhook, limits, books, sheet).await;
+    for webhook in &listed {
+        read_log(account, webhook, books, sheet).await;
     }
 }
 
-async fn read_log(
-    webhooks: &dyn Webhooks,
-    webhook: &Webhook,
-    limits: &Limits,
-    books: &mut Books,
-    sheet: &mut Sheet,
-) {
+async fn read_log(account: Account<'_>, webhook: &Webhook, books: &mut Books, sheet: &mut Sheet) {
     // Whether one delivery of the job's event was taken.
     let mut events: BTreeMap<JobKey, bool> = BTreeMap::new();
     for page in 1..=LIST_PAGES_MAX {
-        let call = webhooks.deliveries(&webhook.id, page, LIST_PAGE_MAX, limits.call_timeout);
-        let log = match call.await {
+        let (webhooks, within) = (account.webhooks, account.within);
+        let call = || webhooks.deliveries(&webhook.id, page, LIST_PAGE_MAX, within);
+        let log = match account.patiently(call).await {
             Ok(log) => log,
             // It was deleted meanwhile, and its log with it.
             Err(error) if error.kind == ApiErrorKind::Missing => break,

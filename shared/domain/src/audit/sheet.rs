@@ -102,6 +102,13 @@ impl Sheet {
         self.discrepancies.is_empty()
     }
 
+    /// Whether the platform could not be asked about all of the period.
+    pub fn is_troubled(&self) -> bool {
+        let is_trouble =
+            |part: &Unproved| matches!(part, Unproved::Trouble(_) | Unproved::Unsure(..));
+        self.unproved.iter().any(is_trouble)
+    }
+
     pub(super) fn kind(&mut self, kind: Kind) -> &mut KindSheet {
         self.kinds.entry(kind).or_default()
     }

@@ -84,8 +84,12 @@ impl Rig {
     }
 
     async fn audit_of(&self, period: Period) -> Sheet {
-        let sources =
-            Sources { ports: self.ports(), webhooks: Some(&self.webhooks), objects: true };
+        let sources = Sources {
+            ports: self.ports(),
+            webhooks: &self.webhooks,
+            deliveries: true,
+            objects: true,
+        };
         audit(sources, period).await.unwrap()
     }
 
@@ -345,9 +349,9 @@ async fn the_provable_part_is_told() {
 async fn a_platform_that_cannot_be_asked_leaves_its_part_unproved() {
     let rig = Rig::new();
     rig.stored("job-1", 1).await;
-    let away = ApiError::new(ApiErrorKind::Unavailable, "no answer");
-    rig.jobs.fail_list(away.clone());
-    rig.webhooks.fail(away);
+    let refused = ApiError::new(ApiErrorKind::Denied, "the key may not do this");
+    rig.jobs.fail_list(refused.clone());
+    rig.webhooks.fail(refused);
     let sheet = rig.audit().await;
     assert!(sheet.balances());
     let troubles: Vec<_> = sheet.unproved.iter().map(|part| format!("{part:?}")).collect();
@@ -356,6 +360,19 @@ async fn a_platform_that_cannot_be_asked_leaves_its_part_unproved() {
     assert!(troubles[1].contains("the webhooks cannot be listed"), "{troubles:?}");
     // The row is there all the same.
     assert_eq!(sheet.kinds[&Kind::Extract].unlisted, 1);
+}
+
+/// A platform that is busy is asked again.
+#[tokio::test]
+async fn a_busy_platform_is_asked_with_patience() {
+    let rig = Rig::new();
+    rig.stored("job-1", 1).await;
+    for kind in [ApiErrorKind::Throttled, ApiErrorKind::Unavailable] {
+        rig.jobs.fail_list(ApiError::new(kind, "later"));
+        rig.webhooks.fail(ApiError::new(kind, "later"));
+    }
+    let sheet = rig.audit().await;
+    assert_eq!((sheet.balances(), sheet.unproved), (true, Vec::new()));
 }
 
 /// SC-05 and SC-06: pages are read to the end of the list, and again until nothing new is on them.
