@@ -21,6 +21,7 @@ use domain::time::Timestamp;
 use settings::{Environment, Problems, Role};
 use system::SystemClock;
 use telemetry::{Chain, Counter, Emf, Form, Metrics, Sink};
+use tokio::runtime::LocalOptions;
 use tracing::Instrument as _;
 
 #[cfg(feature = "platform")]
@@ -65,18 +66,22 @@ impl Host {
 pub fn run<F, R>(role: Role, function: F) -> ExitCode
 where
     F: FnOnce(Environment) -> R,
-    R: Future<Output = Result<(), Refusal>>,
+    R: Future<Output = Result<(), Refusal>> + 'static,
 {
     let environment = Environment::of(std::env::vars_os());
     // It is the first in this process.
     let _ = telemetry::start(environment.log_level(), Form::Json, Sink::Stdout);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = match builder.enable_all().build_local(LocalOptions::default()) {
         Ok(runtime) => runtime,
         Err(error) => return refuse(role, &error),
     };
-    match runtime.block_on(function(environment)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(refusal) => refuse(role, &*refusal),
+    // As a task: each time that the future of `block_on` itself is woken costs two system calls.
+    let serving = runtime.spawn_local(function(environment));
+    match runtime.block_on(serving) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(refusal)) => refuse(role, &*refusal),
+        Err(panicked) => refuse(role, &panicked),
     }
 }
 

@@ -6,7 +6,9 @@
 
 mod route;
 
+use std::future::{Future, ready};
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::announce::AnnouncePorts;
@@ -21,7 +23,7 @@ use futures_util::FutureExt as _;
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use lambda_http::request::RequestContext;
-use lambda_http::{Body, Request, RequestExt as _};
+use lambda_http::{Body, IntoResponse, Request, RequestExt as _};
 use telemetry::{Counter, Metrics, tell};
 
 use route::{Route, route};
@@ -51,17 +53,19 @@ pub struct Receiver {
 impl Receiver {
     /// Answers one request. Whatever happens, the answer is a status that the sender understands:
     /// 2xx once the job is owed, 4xx for what will never do, 503 for what may do later.
-    pub async fn answer(&self, request: &Request) -> Response<Body> {
+    pub async fn answer(&self, request: &Request) -> Answer {
         let stage = stage(request);
         match route(request.method(), request.uri().path(), stage, &self.webhook_path) {
-            Route::Delivery => with_status(self.deliver(request.headers(), request.body()).await),
-            Route::Health => Response::new(Body::from("ok")),
-            Route::WrongMethod(allowed) => {
-                let mut response = with_status(StatusCode::METHOD_NOT_ALLOWED);
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-                response
+            Route::Delivery => {
+                Answer::of(self.deliver(request.headers(), request.body()).await, "")
             }
-            Route::Unknown => with_status(StatusCode::NOT_FOUND),
+            Route::Health => Answer::of(StatusCode::OK, "ok"),
+            Route::WrongMethod(allowed) => {
+                let Answer(mut response) = Answer::of(StatusCode::METHOD_NOT_ALLOWED, "");
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+                Answer(response)
+            }
+            Route::Unknown => Answer::of(StatusCode::NOT_FOUND, ""),
         }
     }
 
@@ -91,6 +95,24 @@ impl Receiver {
     }
 }
 
+/// An answer: a status and, for people, a word. It is text as it is, so that nothing need know how
+/// other texts are encoded, which is a good part of a small program.
+pub struct Answer(pub Response<Body>);
+
+impl Answer {
+    fn of(status: StatusCode, word: &str) -> Self {
+        let mut response = Response::new(Body::from(word));
+        *response.status_mut() = status;
+        Self(response)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        Box::pin(ready(self.0))
+    }
+}
+
 /// The headers of a request, as verification wants them.
 struct RequestHeaders<'a>(&'a HeaderMap);
 
@@ -107,10 +129,4 @@ fn stage(request: &Request) -> Option<&str> {
         RequestContext::ApiGatewayV1(context) => context.stage.as_deref(),
         _ => None,
     }
-}
-
-fn with_status(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::Empty);
-    *response.status_mut() = status;
-    response
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::rig::{SECRET, request, rig, secret};
 use domain::job::{JobId, JobKey, Kind};
+use receiver::Answer;
 use serde_json::Value;
 use telemetry::Counter;
 
@@ -45,7 +46,7 @@ async fn every_file_gets_the_answer_that_is_promised() {
             continue;
         }
         let rig = rig(vec![secret(SECRET)]);
-        let response = rig.receiver.answer(&request.unwrap()).await;
+        let Answer(response) = rig.receiver.answer(&request.unwrap()).await;
         assert_eq!(response.status().as_str(), wanted, "{name}");
         let accepted = rig.metrics.read(Counter::DeliveriesAccepted);
         assert_eq!(rig.ledger.writes(), accepted, "{name}");

@@ -11,7 +11,7 @@ use domain::entry::Entry;
 use domain::job::JobKey;
 use domain::ports::{Clock as _, Entries, ErrorKind, Expected, PortError, Written};
 use domain::time::between;
-use lambda_http::Response;
+use receiver::Answer;
 use serde_json::{Value, json};
 use telemetry::Counter;
 
@@ -36,7 +36,7 @@ fn encoded(body: &[u8]) -> Value {
 }
 
 async fn answer(rig: &Rig, event: Value) -> u16 {
-    let response: Response<_> = rig.receiver.answer(&request(&event).unwrap()).await;
+    let Answer(response) = rig.receiver.answer(&request(&event).unwrap()).await;
     response.status().as_u16()
 }
 
