@@ -133,7 +133,7 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
             Verb::Audit(audit) => on(flags, async |it| audit.run(output, it).await).await,
             Verb::Serve(serve) => serve.run(output, flags).await,
             Verb::Webhooks(webhooks) => on(flags, async |it| webhooks.run(output, it).await).await,
-            Verb::Doctor(doctor) => doctor.run(output, flags).await,
+            Verb::Doctor(doctor) => Box::pin(doctor.run(output, flags)).await,
             Verb::Settings(show) => show.run(output, flags).await,
             Verb::Completions(completions) => {
                 flags.deny("completions")?;

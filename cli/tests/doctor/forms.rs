@@ -2,6 +2,7 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use domain::ports::Clock as _;
 use domain::signature::preset::Preset;
@@ -329,4 +330,29 @@ async fn a_fixture_leads_to_the_same_settings() {
     assert_eq!(again["found"][0]["settings"], told["found"][0]["settings"]);
     assert_eq!(again["found"][0]["scheme"], told["found"][0]["scheme"]);
     assert_eq!(again["envelope"]["event"], "extract_completed");
+}
+
+/// What people and programs read: the texts, and one versioned document.
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_are_released_texts() {
+    let folder = Folder::new(NOBODY);
+    let body = br#"{"job_id":"j1","event_type":"extract_completed","id":"d1"}"#;
+    let digest = format!("sha256={}", mac(b"test-secret-1", body));
+    let headers = [("Content-Type", "application/json"), ("X-Signature", digest.as_str())];
+    folder.write("delivery.http", request(&headers, body));
+    let mut texts = String::new();
+    for (secret, code) in [("test-secret-1", 0), ("test-secret-2", 1)] {
+        for form in [&[][..], &["--json"]] {
+            let args = [&["doctor", "--from", "delivery.http"], form].concat();
+            let mut command = folder.command(&args);
+            command.env("GLEANER_WEBHOOK_SECRET", secret);
+            let ran = ended(command.spawn().unwrap()).await.expect(code);
+            if form.is_empty() {
+                texts.push_str(&ran.out);
+            } else {
+                writeln!(texts, "{:#}", capture(&ran)).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!("outcomes", texts);
 }

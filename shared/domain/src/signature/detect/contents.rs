@@ -13,6 +13,8 @@ use crate::signature::verdict::Reason;
 
 /// Most timestamps and ids that are tried, each.
 const VALUES_MAX: usize = 4;
+/// Length of a UUID with its hyphens.
+const UUID_BYTES: usize = 36;
 /// Headers that every request may have, which no sender signs.
 const NEVER_SIGNED: [&str; 4] = ["content-length", "host", "user-agent", "x-forwarded-port"];
 
@@ -83,6 +85,15 @@ impl Place {
             Self::Header(name) => name.as_str().to_owned(),
             Self::List(name, key) => format!("{} ({key})", name.as_str()),
         }
+    }
+
+    /// Whether its name says that it is an id.
+    fn is_called_id(&self) -> bool {
+        let name = match self {
+            Self::Header(name) => name.as_str(),
+            Self::List(_, key) => key,
+        };
+        name.split(['-', '_']).any(|word| word.eq_ignore_ascii_case("id"))
     }
 
     /// Whether a signature stands here.
@@ -178,12 +189,12 @@ fn values(headers: &Delivered, claims: &[Claim]) -> (Vec<Stamp>, Vec<Id>) {
     for (place, text) in placed(headers) {
         if let Some((unit, at)) = timestamp(&text) {
             stamps.push(Stamp { from: place.source(), unit, at, place, text });
-        } else if is_id(&text) && !place.is_claimed(claims) {
+        } else if is_id(&text, &place) && !place.is_claimed(claims) {
             ids.push(Id { from: place.source(), place, text });
         }
     }
     // What is called an id goes before what only looks like one.
-    ids.sort_by_key(|id| !id.place.told().split(['-', '_', ' ', '(', ')']).any(|it| it == "id"));
+    ids.sort_by_key(|id| !id.place.is_called_id());
     stamps.truncate(VALUES_MAX);
     ids.truncate(VALUES_MAX);
     (stamps, ids)
@@ -234,7 +245,9 @@ fn timestamp(text: &str) -> Option<(TimestampUnit, Timestamp)> {
     }
 }
 
-/// Whether a text may be an id that is signed: without a full stop, and longer than a flag.
-fn is_id(text: &str) -> bool {
-    text.len() >= 3 && !text.contains('.')
+/// Whether a text may be an id that is signed: without a full stop, and called so or a UUID.
+fn is_id(text: &str, place: &Place) -> bool {
+    let is_of_uuid = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let is_uuid = text.len() == UUID_BYTES && text.bytes().all(is_of_uuid);
+    !text.contains('.') && (is_uuid || place.is_called_id())
 }

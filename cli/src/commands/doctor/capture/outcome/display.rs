@@ -54,19 +54,37 @@ impl Found {
         if let Some(age) = self.age_secs {
             write!(out, ", {} ago", told(Duration::from_secs(age)))?;
         }
-        let mut title = "settings";
-        for Written { name, toml, text, parameter } in &self.settings {
-            match parameter.filter(|_| is_on_aws) {
-                Some(parameter) => write!(out, "\n{title:<11} {parameter}={text}")?,
-                None => write!(out, "\n{title:<11} {name} = {toml}")?,
-            }
-            title = "";
+        for (number, line) in self.lines(is_on_aws).iter().enumerate() {
+            write!(out, "\n{:<11} {line}", if number == 0 { "settings" } else { "" })?;
         }
         if self.settings.iter().all(|written| written != &self.scheme) {
-            write!(out, "\nor in full  {} = {}", self.scheme.name, self.scheme.toml)?;
+            let whole = std::slice::from_ref(&self.scheme);
+            let lines = if is_on_aws { parameters(whole) } else { None };
+            let lines = lines.unwrap_or_else(|| of_file(whole));
+            write!(out, "\nor in full  {}", lines.join(" "))?;
         }
         Ok(())
     }
+
+    /// The settings as they are written: lines of the settings file, or parameters of the stack. A
+    /// stack has no parameter for each of them, and then the scheme is spelled out.
+    fn lines(&self, is_on_aws: bool) -> Vec<String> {
+        if !is_on_aws {
+            return of_file(&self.settings);
+        }
+        let whole = std::slice::from_ref(&self.scheme);
+        parameters(&self.settings).or_else(|| parameters(whole)).unwrap_or_default()
+    }
+}
+
+fn of_file(settings: &[Written]) -> Vec<String> {
+    settings.iter().map(|written| format!("{} = {}", written.name, written.toml)).collect()
+}
+
+/// The parameters of the stack; `None` if there is not one for each.
+fn parameters(settings: &[Written]) -> Option<Vec<String>> {
+    let parameter = |written: &Written| Some(format!("{}={}", written.parameter?, written.text));
+    settings.iter().map(parameter).collect()
 }
 
 impl Outcome {
