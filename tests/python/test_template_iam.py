@@ -27,6 +27,8 @@ ACTIONS = {
     "SendMessageBatch": "sqs:SendMessage",
     "ListObjectsV2": "s3:ListBucket",
     "HeadObject": "s3:GetObject",
+    # A transaction needs what its parts need, and ours are puts.
+    "TransactWriteItems": "dynamodb:PutItem",
 }
 
 

@@ -13,8 +13,8 @@ use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::{
     ApiError, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind, Expected,
     ExtractJob, Inspection, IntentExpected, IntentWritten, Intents, Jobs, Ledger, ListPage,
-    ListQuery, Page, PageRequest, ParentPage, PortError, PutOutcome, Queue, Results, SubmitError,
-    Written,
+    ListQuery, Page, PageRequest, Pairs, ParentPage, PortError, PutOutcome, Queue, Results,
+    RowWrite, SubmitError, Written, WrittenBoth,
 };
 use domain::request::JobRequest;
 use domain::task::Task;
@@ -123,6 +123,13 @@ impl Entries for Tampered {
             return self.ledger.write(&fresh, expected).await;
         }
         self.ledger.write(entry, expected).await
+    }
+}
+
+#[async_trait]
+impl Pairs for Tampered {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        self.ledger.write_both(rows).await
     }
 }
 

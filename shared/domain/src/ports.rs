@@ -25,7 +25,7 @@ pub use jobs::{
 };
 pub use ledger::{
     Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, Inspection, IntentExpected,
-    IntentWritten, Intents, Ledger, Loaded, Page, Written,
+    IntentWritten, Intents, Ledger, Loaded, Met, Page, Pairs, RowWrite, Written, WrittenBoth,
 };
 pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;

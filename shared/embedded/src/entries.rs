@@ -117,43 +117,53 @@ pub(crate) fn decode(
 }
 
 /// The columns that a condition looks at, those that are counted, and the row for the loser.
-struct There {
+pub(crate) struct There {
     state: String,
     generation: i64,
     version: i64,
     expires_at: Option<i64>,
     dead_reason: Option<String>,
-    json: String,
+    pub(crate) json: String,
     reference: Option<String>,
 }
 
-fn write(group: &Group, row: &EntryRow, expected: Expected) -> rusqlite::Result<Outcome> {
-    let there = group
-        .prepare_cached(
-            "SELECT state, generation, version, expires_at, dead_reason, json, ref FROM entries \
-             WHERE kind = ?1 AND job_id = ?2",
-        )?
-        .query_row(params![row.kind, row.job_id], |there| {
-            Ok(There {
-                state: there.get(0)?,
-                generation: there.get(1)?,
-                version: there.get(2)?,
-                expires_at: there.get(3)?,
-                dead_reason: label(there, 4)?,
-                json: there.get(5)?,
-                reference: label(there, 6)?,
+impl There {
+    /// The row that is there in the place of one that is to be written.
+    pub(crate) fn of(group: &Group, row: &EntryRow) -> rusqlite::Result<Option<Self>> {
+        group
+            .prepare_cached(
+                "SELECT state, generation, version, expires_at, dead_reason, json, ref \
+                 FROM entries WHERE kind = ?1 AND job_id = ?2",
+            )?
+            .query_row(params![row.kind, row.job_id], |there| {
+                Ok(Self {
+                    state: there.get(0)?,
+                    generation: there.get(1)?,
+                    version: there.get(2)?,
+                    expires_at: there.get(3)?,
+                    dead_reason: label(there, 4)?,
+                    json: there.get(5)?,
+                    reference: label(there, 6)?,
+                })
             })
-        })
-        .optional()?;
+            .optional()
+    }
+
+    pub(crate) fn labels(&self) -> Labels<'_> {
+        Labels {
+            state: &self.state,
+            dead_reason: self.dead_reason.as_deref(),
+            reference: self.reference.as_deref(),
+        }
+    }
+}
+
+fn write(group: &Group, row: &EntryRow, expected: Expected) -> rusqlite::Result<Outcome> {
+    let there = There::of(group, row)?;
     if !is_met(there.as_ref(), expected) {
         return Ok(Outcome::Conflict(there.map(|there| there.json)));
     }
-    let replaced = there.as_ref().map(|there| Labels {
-        state: &there.state,
-        dead_reason: there.dead_reason.as_deref(),
-        reference: there.reference.as_deref(),
-    });
-    put(group, row, replaced)?;
+    put(group, row, there.as_ref().map(There::labels))?;
     Ok(Outcome::Done)
 }
 
@@ -260,7 +270,7 @@ fn count(group: &Group, labels: Labels<'_>, more: i64) {
     }
 }
 
-fn is_met(there: Option<&There>, expected: Expected) -> bool {
+pub(crate) fn is_met(there: Option<&There>, expected: Expected) -> bool {
     match (there, expected) {
         (None, Expected::Absent(_)) => true,
         (None, Expected::As(_)) => false,

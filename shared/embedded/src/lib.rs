@@ -23,6 +23,7 @@ mod holds;
 mod inspection;
 mod intents;
 pub mod limits;
+mod pairs;
 mod queue;
 mod readers;
 mod row;

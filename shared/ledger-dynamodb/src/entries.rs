@@ -41,11 +41,7 @@ impl Entries for DynamoLedger {
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
         let item = encode_entry(entry).map_err(refused("write"))?;
-        let condition = match expected {
-            Expected::Absent(now) => Condition::absent_at(now),
-            Expected::As(seen) => Condition::seen(seen),
-        };
-        match self.put("write", item, condition).await? {
+        match self.put("write", item, Condition::of(expected)).await? {
             Put::Done => Ok(Written::Done),
             // Nothing is there only if something was expected to be.
             Put::Refused(None) if matches!(expected, Expected::Absent(_)) => Err(untold("write")),

@@ -12,6 +12,7 @@ mod intents;
 mod item;
 mod ledger;
 pub mod limits;
+mod pairs;
 mod places;
 mod put;
 mod scan;

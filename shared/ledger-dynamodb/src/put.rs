@@ -1,10 +1,10 @@
-//! The only way to write: one conditional put of a whole item.
+//! How items are written: by conditional puts of whole items.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use domain::entry::Seen;
-use domain::ports::PortError;
+use domain::ports::{Expected, PortError};
 use domain::time::Timestamp;
 
 use crate::attributes::{EXPIRES_AT, GENERATION, PK, STATE, VERSION};
@@ -15,12 +15,20 @@ use crate::ledger::{DynamoLedger, failed};
 /// reserved words of DynamoDB.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    expression: &'static str,
-    names: Vec<(&'static str, &'static str)>,
-    values: Vec<(&'static str, AttributeValue)>,
+    pub(crate) expression: &'static str,
+    pub(crate) names: Vec<(&'static str, &'static str)>,
+    pub(crate) values: Vec<(&'static str, AttributeValue)>,
 }
 
 impl Condition {
+    /// What is expected of an entry's place.
+    pub(crate) fn of(expected: Expected) -> Self {
+        match expected {
+            Expected::Absent(now) => Self::absent_at(now),
+            Expected::As(seen) => Self::seen(seen),
+        }
+    }
+
     /// No item at all.
     pub(crate) fn absent() -> Self {
         let names = vec![("#pk", PK)];

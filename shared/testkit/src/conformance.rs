@@ -24,6 +24,7 @@ pub mod jobs_lists;
 pub mod jobs_pages;
 mod jobs_subject;
 pub mod jobs_trouble;
+pub mod pairs;
 pub mod queue;
 pub mod results;
 mod samples;

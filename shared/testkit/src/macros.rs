@@ -49,6 +49,30 @@ macro_rules! entries_conformance {
     };
 }
 
+/// Makes a test of each behaviour of rows that are written together: `pairs_conformance! { name: memory, make: subject() }`.
+///
+/// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
+#[macro_export]
+macro_rules! pairs_conformance {
+    (name: $name:ident, make: $make:expr $(,)?) => {
+        $crate::behaviours!(
+            pairs,
+            $name,
+            $make,
+            [
+                two_rows_come_back_as_they_were_written,
+                a_repeated_write_of_two_finds_both,
+                neither_is_written_where_one_is_not_as_expected,
+                two_rows_of_one_job_are_refused,
+                one_of_many_writes_of_two_succeeds,
+                nobody_finds_one_of_two,
+                a_pair_beside_one_that_does_not_decode_is_not_written,
+                two_large_rows_are_kept_and_one_byte_more_is_refused,
+            ]
+        );
+    };
+}
+
 /// Makes a test of each behaviour of what is due: `due_conformance! { name: memory, make: subject() }`.
 ///
 /// `make` gives a fresh [`LedgerSubject`](crate::conformance::LedgerSubject) for each test; it may await.
@@ -369,13 +393,14 @@ macro_rules! jobs_conformance {
     };
 }
 
-/// Makes the tests of all five parts of a ledger, each in a module of its own below `name`.
+/// Makes the tests of all six parts of a ledger, each in a module of its own below `name`.
 #[macro_export]
 macro_rules! ledger_conformance {
     (name: $name:ident, make: $make:expr $(,)?) => {
         mod $name {
             use super::*;
             $crate::entries_conformance! { name: entries, make: $make }
+            $crate::pairs_conformance! { name: pairs, make: $make }
             $crate::due_conformance! { name: due, make: $make }
             $crate::intents_conformance! { name: intents, make: $make }
             $crate::control_conformance! { name: control, make: $make }
@@ -393,6 +418,7 @@ mod tests {
         let mut behaviours = 0;
         for source in [
             include_str!("conformance/entries.rs"),
+            include_str!("conformance/pairs.rs"),
             include_str!("conformance/due.rs"),
             include_str!("conformance/intents.rs"),
             include_str!("conformance/control.rs"),

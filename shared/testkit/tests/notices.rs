@@ -15,14 +15,15 @@ use domain::intent::Intent;
 use domain::job::{JobKey, Kind};
 use domain::ports::{
     Clock, Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, HeldTask, Inspection,
-    IntentExpected, IntentWritten, Intents, Page, PortError, PutOutcome, Queue, Results,
-    TaskSource, Written,
+    IntentExpected, IntentWritten, Intents, Met, Page, Pairs, PortError, PutOutcome, Queue,
+    Results, RowWrite, TaskSource, Written, WrittenBoth,
 };
 use domain::task::Task;
 use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryResults};
 use domain::time::Timestamp;
 use testkit::conformance::{
-    LedgerSubject, QueueSubject, ResultsSubject, control, due, entries, intents, queue, results,
+    LedgerSubject, QueueSubject, ResultsSubject, control, due, entries, intents, pairs, queue,
+    results,
 };
 use testkit::crash::{self, World};
 
@@ -36,6 +37,8 @@ enum Flaw {
     ForgetsWhatIsDue,
     RepeatsPages,
     MixesKinds,
+    WritesOneOfTwo,
+    MeetsNobody,
     WritesIntentsWithoutCondition,
     ForgetsOpenPosts,
     CountsLaterPosts,
@@ -88,6 +91,8 @@ notices! {
     LosesTheConflictingRow: ledger in entries::the_loser_of_a_race_learns_the_row_as_it_is,
     NeverExpires: ledger in entries::an_expired_row_is_there_and_counts_as_absent,
     MixesKinds: ledger in entries::odd_ids_are_rows_of_their_own,
+    WritesOneOfTwo: ledger in pairs::neither_is_written_where_one_is_not_as_expected,
+    MeetsNobody: ledger in pairs::a_repeated_write_of_two_finds_both,
     ListsWhatIsNotDue: ledger in due::rows_are_due_oldest_first,
     RepeatsPages: ledger in due::pages_hold_each_due_row_once,
     WritesIntentsWithoutCondition: ledger in intents::one_of_many_first_writes_succeeds,
@@ -139,6 +144,24 @@ impl Entries for Flawed<MemoryLedger> {
         match self.0.write(entry, expected).await? {
             Written::Conflict(_) if self.1 == Flaw::LosesTheConflictingRow => {
                 Ok(Written::Conflict(None))
+            }
+            written => Ok(written),
+        }
+    }
+}
+
+#[async_trait]
+impl Pairs for Flawed<MemoryLedger> {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        if self.1 == Flaw::WritesOneOfTwo {
+            for RowWrite { entry, expected } in rows {
+                self.0.write(entry, expected).await?;
+            }
+            return Ok(WrittenBoth::Done);
+        }
+        match self.0.write_both(rows).await? {
+            WrittenBoth::Conflict(_) if self.1 == Flaw::MeetsNobody => {
+                Ok(WrittenBoth::Conflict([Met::Other(None), Met::Other(None)]))
             }
             written => Ok(written),
         }

@@ -46,7 +46,11 @@ const ABSENT: [&str; 7] = [
 /// tell them by the place that they are on.
 const ACTIONS: [(&str, &[&str], &str); 19] = [
     ("ledger", &["load", "load_intent", "load_control"], "dynamodb:GetItem on the table"),
-    ("ledger", &["write", "write_intent", "write_control"], "dynamodb:PutItem on the table"),
+    (
+        "ledger",
+        &["write", "write_both", "write_intent", "write_control"],
+        "dynamodb:PutItem on the table",
+    ),
     (
         "ledger",
         &["list_due", "list_due_intents"],

@@ -11,9 +11,9 @@ use crate::limits::Limits;
 use crate::time::Timestamp;
 
 /// The whole ledger: the sum of its narrow parts.
-pub trait Ledger: Entries + Due + Intents + Control + Inspection {}
+pub trait Ledger: Entries + Pairs + Due + Intents + Control + Inspection {}
 
-impl<T: Entries + Due + Intents + Control + Inspection> Ledger for T {}
+impl<T: Entries + Pairs + Due + Intents + Control + Inspection> Ledger for T {}
 
 /// Rows of jobs, read and written one at a time.
 #[async_trait]
@@ -112,6 +112,50 @@ pub enum Written {
     Done,
     /// The condition failed; this is the row as it is, if there is one.
     Conflict(Option<Box<Entry>>),
+}
+
+/// Rows of two jobs, written together.
+#[async_trait]
+pub trait Pairs: Send + Sync {
+    /// Writes two rows if both there are as expected, or neither.
+    ///
+    /// # Contract
+    /// One atomic, durable, conditional write: nobody ever finds one of the two without the other.
+    /// A second identical call finds the first one's rows, and reports a conflict with both. When
+    /// the answer is lost both may be written, or neither. Each row has the limits of
+    /// [`Entries::write`].
+    ///
+    /// # Errors
+    /// `Invalid` for two rows of one job, and for a row over the limit; otherwise transient,
+    /// `Denied` or `Corrupt`.
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError>;
+}
+
+/// A row that is to be written, and what is to be there before.
+#[derive(Debug, Clone, Copy)]
+pub struct RowWrite<'a> {
+    /// The row.
+    pub entry: &'a Entry,
+    /// What is expected.
+    pub expected: Expected,
+}
+
+/// The outcome of a conditional write of two rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrittenBoth {
+    /// Both are written.
+    Done,
+    /// A condition failed and nothing is written; what is there of each, in the order of the call.
+    Conflict([Met; 2]),
+}
+
+/// What a write of two rows met in the place of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Met {
+    /// What was expected.
+    Expected,
+    /// Another row, or none.
+    Other(Option<Box<Entry>>),
 }
 
 /// Rows that somebody must look at.

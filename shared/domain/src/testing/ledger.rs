@@ -11,7 +11,8 @@ use crate::intent::Intent;
 use crate::job::{JobKey, Kind};
 use crate::ports::{
     Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind, Expected, Inspection,
-    IntentExpected, IntentWritten, Intents, Page, PortError, Written,
+    IntentExpected, IntentWritten, Intents, Met, Page, Pairs, PortError, RowWrite, Written,
+    WrittenBoth,
 };
 use crate::time::Timestamp;
 
@@ -120,6 +121,13 @@ impl MemoryLedger {
     }
 }
 
+impl Rows {
+    fn existing(&self, operation: &'static str, key: &JobKey) -> Result<Option<Entry>, PortError> {
+        let row = self.entries.get(key);
+        row.map(|row| decode(operation, &key.to_string(), &row.json)).transpose()
+    }
+}
+
 impl EntryRow {
     fn of(entry: &Entry, json: String) -> Self {
         let reason = match &entry.state {
@@ -223,6 +231,15 @@ fn lenient<T>((rows, next): (Vec<Result<T, serde_json::Error>>, Option<Cursor>))
     page
 }
 
+fn is_as_expected(existing: Option<&Entry>, expected: Expected) -> bool {
+    match (existing, expected) {
+        (None, Expected::Absent(_)) => true,
+        (Some(existing), Expected::Absent(now)) => existing.is_expired(now),
+        (Some(existing), Expected::As(seen)) => existing.seen() == seen,
+        (None, Expected::As(_)) => false,
+    }
+}
+
 fn check_entry(entry: &Entry, expected: Expected) -> Result<(), PortError> {
     let why = match expected {
         _ if entry.state.is_terminal() != entry.due_at.is_none() => {
@@ -249,21 +266,47 @@ impl Entries for MemoryLedger {
         check_entry(entry, expected)?;
         let json = encode("write", entry.key.job_id.as_str(), entry)?;
         let mut rows = lock(&self.rows);
-        let existing = rows.entries.get(&entry.key);
-        let existing: Option<Entry> =
-            existing.map(|row| decode("write", &entry.key.to_string(), &row.json)).transpose()?;
-        let is_as_expected = match (&existing, expected) {
-            (None, Expected::Absent(_)) => true,
-            (Some(existing), Expected::Absent(now)) => existing.is_expired(now),
-            (Some(existing), Expected::As(seen)) => existing.seen() == seen,
-            (None, Expected::As(_)) => false,
-        };
-        if !is_as_expected {
+        let existing = rows.existing("write", &entry.key)?;
+        if !is_as_expected(existing.as_ref(), expected) {
             return Ok(Written::Conflict(existing.map(Box::new)));
         }
         rows.writes += 1;
         rows.entries.insert(entry.key.clone(), EntryRow::of(entry, json));
         Ok(Written::Done)
+    }
+}
+
+#[async_trait]
+impl Pairs for MemoryLedger {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        const OPERATION: &str = "write_both";
+        let [one, other] = rows;
+        if one.entry.key == other.entry.key {
+            return Err(invalid(OPERATION, "two rows of one job"));
+        }
+        let mut encoded = Vec::new();
+        for RowWrite { entry, expected } in rows {
+            check_entry(entry, expected)?;
+            encoded.push((entry, encode(OPERATION, entry.key.job_id.as_str(), entry)?));
+        }
+        let mut held = lock(&self.rows);
+        let there = |row: RowWrite<'_>| {
+            let existing = held.existing(OPERATION, &row.entry.key)?;
+            Ok(if is_as_expected(existing.as_ref(), row.expected) {
+                Met::Expected
+            } else {
+                Met::Other(existing.map(Box::new))
+            })
+        };
+        let met = [there(one)?, there(other)?];
+        if met != [Met::Expected, Met::Expected] {
+            return Ok(WrittenBoth::Conflict(met));
+        }
+        for (entry, json) in encoded {
+            held.writes += 1;
+            held.entries.insert(entry.key.clone(), EntryRow::of(entry, json));
+        }
+        Ok(WrittenBoth::Done)
     }
 }
 

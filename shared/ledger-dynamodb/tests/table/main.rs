@@ -11,6 +11,7 @@ mod costs;
 mod crash;
 mod judge;
 mod large;
+mod pairs;
 mod server;
 mod table;
 mod trouble;

@@ -27,6 +27,8 @@ pub(crate) enum Fate {
     Hang,
     /// It is refused: status and code.
     Refuse(u16, &'static str),
+    /// A transaction is cancelled, with one code for each of its parts.
+    Cancel([&'static str; 2]),
     /// It is not made, and this is the answer.
     Answer(Value),
     /// Of a batch so many keys are read, and the rest is left unprocessed.
@@ -139,6 +141,14 @@ async fn answer(
             &json!({
                 "__type": format!("com.amazonaws.dynamodb.v20120810#{code}"),
                 "message": "said the table",
+            }),
+        )),
+        Fate::Cancel(codes) => Ok(said(
+            400,
+            &json!({
+                "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+                "Message": "Transaction cancelled, please refer to the reasons",
+                "CancellationReasons": codes.map(|code| json!({ "Code": code })),
             }),
         )),
         Fate::Answer(answer) => Ok(said(200, &answer)),

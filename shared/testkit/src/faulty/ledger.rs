@@ -7,7 +7,7 @@ use domain::intent::Intent;
 use domain::job::{JobKey, Kind};
 use domain::ports::{
     Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, Inspection, IntentExpected,
-    IntentWritten, Intents, Ledger, Loaded, Page, PortError, Written,
+    IntentWritten, Intents, Ledger, Loaded, Page, Pairs, PortError, RowWrite, Written, WrittenBoth,
 };
 use domain::time::Timestamp;
 
@@ -38,6 +38,13 @@ impl Entries for FaultyLedger {
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
         self.surroundings.around_port("ledger.write", self.inner.write(entry, expected)).await
+    }
+}
+
+#[async_trait]
+impl Pairs for FaultyLedger {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        self.surroundings.around_port("ledger.write_both", self.inner.write_both(rows)).await
     }
 }
 

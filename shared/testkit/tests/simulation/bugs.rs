@@ -13,7 +13,8 @@ use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::{
     ApiError, Control, ControlRow, Cursor, Due, Entries, EntryFilter, Expected, ExtractJob,
     Inspection, IntentExpected, IntentWritten, Intents, Jobs, Ledger, ListPage, ListQuery, Page,
-    PageRequest, ParentPage, PortError, PutOutcome, Queue, Results, SubmitError, Written,
+    PageRequest, Pairs, ParentPage, PortError, PutOutcome, Queue, Results, RowWrite, SubmitError,
+    Written, WrittenBoth,
 };
 use domain::request::JobRequest;
 use domain::task::Task;
@@ -113,6 +114,13 @@ impl Entries for BuggyLedger {
             return self.inner.write(&forced, Expected::As(seen)).await;
         }
         self.inner.write(entry, expected).await
+    }
+}
+
+#[async_trait]
+impl Pairs for BuggyLedger {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        self.inner.write_both(rows).await
     }
 }
 

@@ -21,7 +21,8 @@ use crate::looks::LookRate;
 use crate::pause::Pauses;
 use crate::ports::{
     Clock, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind, Expected, Inspection,
-    IntentExpected, IntentWritten, Intents, Page, PortError, Queue, SecretSource, Written,
+    IntentExpected, IntentWritten, Intents, Page, Pairs, PortError, Queue, RowWrite, SecretSource,
+    Written, WrittenBoth,
 };
 use crate::receive::{ReceivePorts, Reception, receive};
 use crate::signature::preset::Preset;
@@ -163,6 +164,13 @@ impl Entries for Gated<MemoryLedger> {
 
     async fn write(&self, entry: &Entry, expected: Expected) -> Result<Written, PortError> {
         self.gate.pass("ledger", "write", self.inner.write(entry, expected)).await
+    }
+}
+
+#[async_trait]
+impl Pairs for Gated<MemoryLedger> {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        self.gate.pass("ledger", "write_both", self.inner.write_both(rows)).await
     }
 }
 

@@ -17,8 +17,8 @@ use crate::job::{JobId, JobKey, Kind};
 use crate::ports::{
     ApiError, ApiErrorKind, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind,
     Expected, ExtractJob, Inspection, IntentExpected, IntentWritten, Intents, Jobs, ListPage,
-    ListQuery, Loaded, Page, PageRequest, ParentPage, PortError, PutOutcome, Queue, Results,
-    SubmitError, Written,
+    ListQuery, Loaded, Page, PageRequest, Pairs, ParentPage, PortError, PutOutcome, Queue, Results,
+    RowWrite, SubmitError, Written, WrittenBoth,
 };
 use crate::request::JobRequest;
 use crate::steps::Ports;
@@ -142,6 +142,13 @@ impl Due for Faulty<'_> {
     async fn list_due(
         &self,
         now: Timestamp,
+#[async_trait]
+impl Pairs for Faulty<'_> {
+    async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
+        self.at("write_both", self.rig.ledger.write_both(rows), down("write_both")).await
+    }
+}
+
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
