@@ -64,6 +64,7 @@ pub struct Settings {
 
 /// Where the ledger, the queue and the results are.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub enum Backend {
     /// In the data folder.
     Embedded,

@@ -202,11 +202,11 @@ impl<'a> Call<'a> {
         }
         for name in rest {
             let name = Some(name.to_string());
-            self.row(Row { name, ..Row::new(self.order, Outcome::NotLookedAt) })?;
+            self.row(&Row { name, ..Row::new(self.order, Outcome::NotLookedAt) })?;
         }
         for id in ids {
             let letter_id = Some(id);
-            self.row(Row { letter_id, ..Row::new(self.order, Outcome::NotLookedAt) })?;
+            self.row(&Row { letter_id, ..Row::new(self.order, Outcome::NotLookedAt) })?;
         }
         ended
     }
@@ -309,17 +309,17 @@ impl<'a> Call<'a> {
         let mut ended = Ok(());
         for row in rows {
             match row {
-                Ok(row) => self.row(row)?,
+                Ok(row) => self.row(&row)?,
                 Err(error) => ended = ended.and(Err(error)),
             }
         }
         ended
     }
 
-    pub(super) fn row(&mut self, row: Row) -> Result<(), CliError> {
+    pub(super) fn row(&mut self, row: &Row) -> Result<(), CliError> {
         self.summary.count(row.outcome);
         self.bar.inc(1);
-        self.bar.suspend(|| self.output.print(&row))?;
+        self.bar.suspend(|| self.output.print(row))?;
         let now = SystemClock.now();
         if self.bar.is_hidden() && between(self.noted_at, now) >= NOTE_SPACING {
             self.noted_at = now;

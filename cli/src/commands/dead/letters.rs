@@ -105,7 +105,7 @@ pub(super) async fn named(
     }
     for id in ids.iter().filter(|id| !found.contains(*id)) {
         let letter_id = Some(id.clone());
-        call.row(Row { letter_id, ..Row::new(call.order, Outcome::Unknown) })?;
+        call.row(&Row { letter_id, ..Row::new(call.order, Outcome::Unknown) })?;
     }
     ended
 }
@@ -143,7 +143,7 @@ async fn decide(
             put_all_back(queue, std::slice::from_ref(&letter)).await;
         }
         let key = letter.task.map(|task| task.key);
-        call.row(Row {
+        call.row(&Row {
             letter_id: Some(letter.id),
             kind: key.as_ref().map(|key| key.kind),
             job_id: key.map(|key| key.job_id),

@@ -73,7 +73,8 @@ impl fmt::Display for DeadJob<'_> {
 pub(super) struct Letter<'a> {
     version: u32,
     r#type: &'static str,
-    letter_id: &'a str,
+    #[serde(rename = "letter_id")]
+    id: &'a str,
     /// Of the task that it is; null if it is none.
     kind: Option<Kind>,
     job_id: Option<&'a JobId>,
@@ -90,7 +91,7 @@ impl<'a> Letter<'a> {
         Self {
             version: 1,
             r#type: "letter",
-            letter_id: &letter.id,
+            id: &letter.id,
             kind: key.map(|key| key.kind),
             job_id: key.map(|key| &key.job_id),
             sent_at: letter.sent_at,
@@ -106,8 +107,8 @@ impl<'a> Letter<'a> {
 
 impl fmt::Display for Letter<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { letter_id, bytes, .. } = self;
-        write!(out, "letter\t{}\t", letter_id.escape_debug())?;
+        let Self { id, bytes, .. } = self;
+        write!(out, "letter\t{}\t", id.escape_debug())?;
         match (self.kind, self.job_id) {
             (Some(kind), Some(job_id)) => write!(out, "{kind} {job_id}")?,
             _ => write!(out, "no task, {bytes} bytes")?,

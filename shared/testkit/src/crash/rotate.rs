@@ -111,7 +111,7 @@ pub async fn each_step_twice_at_once(make: &impl AsyncFn() -> RotationWorld) {
             let plan = FaultPlan::none();
             let taken = || world.step("first", strategy, step, &plan);
             let stranger = world.step("another", strategy, step, &plan);
-            let (one, other, stranger) = join3(taken(), taken(), stranger).await;
+            let (one, other, stranger) = Box::pin(join3(taken(), taken(), stranger)).await;
             assert!(one.is_some() || other.is_some(), "{strategy} {step}");
             assert!(stranger.is_none(), "{strategy} {step}");
             world.assert_covered(strategy, step.as_str()).await;
