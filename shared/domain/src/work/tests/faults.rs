@@ -138,17 +138,17 @@ impl Entries for Faulty<'_> {
 }
 
 #[async_trait]
-impl Due for Faulty<'_> {
-    async fn list_due(
-        &self,
-        now: Timestamp,
-#[async_trait]
 impl Pairs for Faulty<'_> {
     async fn write_both(&self, rows: [RowWrite<'_>; 2]) -> Result<WrittenBoth, PortError> {
         self.at("write_both", self.rig.ledger.write_both(rows), down("write_both")).await
     }
 }
 
+#[async_trait]
+impl Due for Faulty<'_> {
+    async fn list_due(
+        &self,
+        now: Timestamp,
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
