@@ -8,9 +8,7 @@ use domain::entry::{Announcement, Entry};
 use domain::intent::Intent;
 use domain::job::JobKey;
 use domain::limits::Limits;
-use domain::ports::{
-    Cursor, Due, Entries, ErrorKind, Expected, Loaded, Page, PortError, Written,
-};
+use domain::ports::{Cursor, Due, Entries, ErrorKind, Expected, Loaded, Page, PortError, Written};
 use domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
 

@@ -293,9 +293,7 @@ impl Shared {
         let now = self.clock.now();
         let done: Result<Value, Refusal> = call
             .and_then(|call| call.in_queue(&self.url, &self.dead_letter_url))
-            .and_then(|(call, which)| {
-                call.run((&mut self.lock().queues, which), trouble, now)
-            });
+            .and_then(|(call, which)| call.run((&mut self.lock().queues, which), trouble, now));
         match trouble {
             SqsTrouble::LoseAnswer => Fate::Close,
             _ => Fate::Answer(done.map_or_else(Answer::from, |value| Answer::ok(&value))),

@@ -492,10 +492,8 @@ fn strict<T>(
 ) -> Result<Page<T>, PortError> {
     let mut items = Vec::new();
     for (row, name) in rows.into_iter().zip(names) {
-        items.push(row.map_err(|error| {
-            PortError::new("ledger", operation, ErrorKind::Corrupt)
-                .with_source(format!("row {name}: {error}"))
-        })?);
+        let corrupt = || PortError::new("ledger", operation, ErrorKind::Corrupt);
+        items.push(row.map_err(|error| corrupt().with_source(format!("row {name}: {error}")))?);
     }
     Ok(Page { items, next, unreadable: 0 })
 }
