@@ -87,6 +87,7 @@ def resources(outputs):
     return {
         "ApiKeySecret": outputs["ApiKeySecretId"],
         "Bucket": bucket,
+        "DeadLetterQueue": f"arn:aws:sqs:{here}:{outputs['DeadLetterQueueUrl'].rpartition('/')[2]}",
         "Queue": f"arn:aws:sqs:{here}:{outputs['QueueUrl'].rpartition('/')[2]}",
         "Results": f"{bucket}/kind=*",
         "Stack": f"arn:aws:cloudformation:{here}:stack/{stack.NAME}/*",

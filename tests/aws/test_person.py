@@ -9,8 +9,13 @@ from person import Person
 from simulated import EVENTS, KEY
 from stack import REPOSITORY
 
-# A right that no verb needs on AWS, though the queue's crate knows the call.
-NEEDLESS = {"sqs:GetQueueAttributes"}
+# Rights that nothing here needs, though the crates know the calls: nobody reads many rows at once, or
+# has a letter in the dead-letter queue.
+NEEDLESS = {
+    "dynamodb:BatchGetItem",
+    "sqs:ChangeMessageVisibility",
+    "sqs:GetQueueAttributes",
+}
 POLL = ("poll", "--base", "100ms", "--cap", "1s", "--max-wait", "60s")
 
 
