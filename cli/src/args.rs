@@ -126,7 +126,7 @@ fn execute(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
             Verb::Poll(poll) => on(flags, async |it| poll.run(output, it).await).await,
             Verb::Results(results) => on(flags, async |it| results.run(output, it).await).await,
             Verb::Jobs(jobs) => on(flags, async |it| jobs.run(output, it).await).await,
-            Verb::Dead(dead) => on(flags, async |it| dead.run(output, it).await).await,
+            Verb::Dead(dead) => on(flags, async |it| Box::pin(dead.run(output, it)).await).await,
             Verb::Explain(explain) => {
                 on(flags, async |it| Box::pin(explain.run(output, it)).await).await
             }

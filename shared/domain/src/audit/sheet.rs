@@ -26,7 +26,7 @@ pub struct Sheet {
     pub submissions: BTreeMap<&'static str, u64>,
     /// How many things disagree, by the way in which they do.
     pub discrepancies: BTreeMap<Discrepancy, u64>,
-    /// The first [`FINDINGS_MAX`] of them.
+    /// The first 10,000 of them.
     pub findings: Vec<Finding>,
 }
 

@@ -81,7 +81,7 @@ pub async fn list(control: &dyn Control) -> Result<Vec<Retirement>, PortError> {
 /// Puts a retirement in the place of any other of the same webhook.
 ///
 /// # Errors
-/// As [`list`]; `Invalid` beyond [`RETIREMENTS_MAX`].
+/// As [`list`]; `Invalid` beyond 30 of them.
 pub async fn put(control: &dyn Control, retirement: &Retirement) -> Result<(), PortError> {
     change(control, |rows| {
         rows.retain(|row| row.webhook_id != retirement.webhook_id);
