@@ -15,6 +15,7 @@ mod memory;
 mod platform;
 mod polling;
 mod process;
+mod reconcile;
 mod served;
 mod site;
 mod steady;
@@ -48,6 +49,8 @@ enum Benchmark {
     Memory,
     /// Calls and lateness of polling for 200 jobs: bulk, a fixed loop, one by one
     Polling(polling::Polling),
+    /// Calls, time and memory of comparing the job lists with a ledger of a million jobs
+    Reconcile(reconcile::Reconcile),
     /// Memory of the server at rest after many deliveries
     Steady {
         /// How many
@@ -80,6 +83,7 @@ fn main() -> Result<()> {
         Benchmark::Machine | Benchmark::BareReceiver => Ok(()),
         Benchmark::Memory => wait(memory::run(folder)),
         Benchmark::Polling(polling) => polling.run(),
+        Benchmark::Reconcile(reconcile) => wait(reconcile.run(folder)),
         Benchmark::Steady { deliveries } => wait(steady::run(folder, deliveries)),
         Benchmark::Worker { jobs, workers } => wait(worker::run(folder, jobs, &workers)),
     }

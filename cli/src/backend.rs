@@ -16,8 +16,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::embedded::secrets::{FileVault, SecretsFile};
 use async_trait::async_trait;
-use domain::ports::{Clock, DeadLetterQueue, Jobs, Ledger, PortError, Queue, Results, TaskSource};
+use domain::ports::{
+    Clock, DeadLetterQueue, Jobs, Ledger, PortError, Queue, Results, SlotId, TaskSource, Vault,
+    Webhooks,
+};
 use scraper_api::{ApiKey, Config, KeySource, PaceSettings, Paced, Rekeyed, ScraperApi};
 use settings::Settings;
 
@@ -173,6 +177,42 @@ impl Site {
         }
     }
 
+    /// The signing secrets of webhooks as a rotation sees them.
+    pub(crate) fn vault(&self) -> Arc<dyn Vault> {
+        match &self.place {
+            Place::Folder => {
+                Arc::new(FileVault::new(SecretsFile::new(&self.settings.secrets_file())))
+            }
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => Arc::new(bundle.secrets(&self.settings)),
+        }
+    }
+
+    /// Whether somebody else takes the steps of rotations.
+    pub(crate) fn rotates_elsewhere(&self) -> bool {
+        match &self.place {
+            Place::Folder => false,
+            #[cfg(feature = "aws")]
+            Place::Aws(_) => true,
+        }
+    }
+
+    /// Has whoever takes the steps of rotations begin one.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    #[cfg_attr(
+        not(feature = "aws"),
+        expect(clippy::unused_async, unused_variables, reason = "AWS is asked")
+    )]
+    pub(crate) async fn begin_rotation(&self, slot: &SlotId) -> Result<Begun, CliError> {
+        match &self.place {
+            Place::Folder => Ok(Begun::NotConfigured),
+            #[cfg(feature = "aws")]
+            Place::Aws(bundle) => bundle.begin_rotation(&self.settings, slot).await,
+        }
+    }
+
     /// Where the signing secrets of webhooks are kept.
     pub(crate) fn keeper(&self) -> Arc<dyn Keeper> {
         match &self.place {
@@ -181,6 +221,19 @@ impl Site {
             Place::Aws(bundle) => Arc::new(bundle.vault(&self.settings)),
         }
     }
+}
+
+/// Whether a rotation began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It did.
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "nobody begins one elsewhere"))]
+    Now,
+    /// Nobody is configured to take its steps.
+    NotConfigured,
+    /// Another one is under way.
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "nobody begins one elsewhere"))]
+    UnderWay,
 }
 
 /// Ledger, queue and results.
@@ -254,6 +307,8 @@ pub(crate) struct Adapters {
     pub(crate) settings: Settings,
     /// What the steps work with.
     pub(crate) pipeline: Pipeline,
+    /// The platform's webhooks and their delivery logs.
+    pub(crate) webhooks: Arc<dyn Webhooks>,
     /// The queue, for who works here.
     pub(crate) tasks: Arc<dyn Tasks>,
 }
@@ -268,8 +323,9 @@ impl Adapters {
         // The key first: a verb that cannot work leaves no folder behind.
         let api = site.api().await?;
         let Store { settings, ledger, queue, tasks, results, .. } = site.store()?;
+        let webhooks = webhooks(&settings, &api, site.keys());
         let pipeline = pipeline(&settings, (ledger, queue, results), &api, site.keys());
-        Ok(Self { settings, pipeline, tasks })
+        Ok(Self { settings, pipeline, webhooks, tasks })
     }
 }
 
@@ -306,6 +362,15 @@ fn pipeline(
         pauses: Arc::default(),
         looks: Arc::default(),
     }
+}
+
+/// The platform's webhooks, by a key that is read again when it is refused.
+fn webhooks(
+    settings: &Settings,
+    api: &Arc<ScraperApi>,
+    keys: Arc<dyn KeySource>,
+) -> Arc<dyn Webhooks> {
+    Arc::new(Rekeyed::new(api, keys, settings.limits.secret_cooldown, Arc::new(SystemClock)))
 }
 
 /// The client of the platform's API.

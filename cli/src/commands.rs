@@ -12,12 +12,17 @@ pub(crate) mod extract;
 pub(crate) mod fetch_flags;
 pub(crate) mod jobs;
 pub(crate) mod poll;
+pub(crate) mod reconcile;
+pub(crate) mod replay;
 pub(crate) mod results;
+pub(crate) mod rotate;
 pub(crate) mod serve;
 pub(crate) mod settings;
 pub(crate) mod settings_flags;
 pub(crate) mod simulate;
 pub(crate) mod submit;
+pub(crate) mod sweep;
+pub(crate) mod upkeep;
 pub(crate) mod webhooks;
 
 /// Resolves when the process is asked to end: by Ctrl-C or by SIGTERM.

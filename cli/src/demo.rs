@@ -22,7 +22,7 @@ use domain::envelope::EventType;
 use domain::intent::Submission;
 use domain::job::Kind;
 use domain::keyring::Keyring;
-use domain::ports::{Clock, NewWebhook, PortError, SecretSource};
+use domain::ports::{Clock, NewWebhook, PortError, SecretSource, Webhooks};
 use domain::signature::preset::Preset;
 use domain::signature::secret::Secret;
 use domain::time::{Timestamp, after, between};
@@ -210,6 +210,7 @@ impl Stage {
         let metrics = Arc::new(Metrics::for_scrapes());
         let server = Server {
             pipeline: pipeline.clone(),
+            webhooks: Arc::clone(api) as Arc<dyn Webhooks>,
             source: Arc::new(store) as Arc<dyn Waiting>,
             keyring: Arc::new(keyring),
             format: domain::envelope::EnvelopeFormat::default(),
@@ -218,7 +219,7 @@ impl Stage {
                 workers: 32,
                 hold: limits.call_timeout * 3,
                 tick: Duration::from_millis(500),
-                tick_budget: 1_000,
+                upkeep: limits::upkeep(&limits),
                 bounds: ReceiverBounds::default(),
             },
             metrics: Arc::clone(&metrics),

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use domain::envelope::EnvelopeFormat;
 use domain::keyring::Keyring;
-use domain::ports::{Clock as _, PortError, TaskSource};
+use domain::ports::{Clock as _, PortError, TaskSource, Webhooks};
 use domain::task::Task;
+use domain::tick::Rules;
 use domain::time::Timestamp;
 use telemetry::{Counter, Metrics};
 use tokio::net::TcpListener;
@@ -36,6 +37,8 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 pub struct Server {
     /// The adapters.
     pub pipeline: Pipeline,
+    /// The platform's webhooks and their delivery logs.
+    pub webhooks: Arc<dyn Webhooks>,
     /// Where the workers take tasks from.
     pub source: Arc<dyn Waiting>,
     /// The signing secrets.
@@ -59,10 +62,10 @@ pub struct ServerSettings {
     pub workers: u32,
     /// How long a task is hidden while it is worked.
     pub hold: Duration,
-    /// Pause between two ticks of sweep and bulk polling.
+    /// Pause between two ticks.
     pub tick: Duration,
-    /// Rows per tick.
-    pub tick_budget: u32,
+    /// What a tick does, and how often.
+    pub upkeep: Rules,
     /// Bounds of the receiver.
     pub bounds: ReceiverBounds,
 }

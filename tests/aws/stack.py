@@ -15,7 +15,12 @@ from waiting import wait_until
 HERE = pathlib.Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 NAME = "gleaner"
-FUNCTIONS = {"receiver": "Receiver", "worker": "Worker", "scheduler": "Scheduler"}
+FUNCTIONS = {
+    "receiver": "Receiver",
+    "worker": "Worker",
+    "scheduler": "Scheduler",
+    "rotator": "Rotator",
+}
 CODE = "code"
 
 # Seconds. The emulator takes less than one.

@@ -46,6 +46,20 @@ def test_webhooks_are_made_listed_and_deleted(world, person):
     assert len(world.simulator.ask("GET", "/v1/webhooks")["items"]) == 2
 
 
+def test_webhooks_are_brought_into_order_and_a_rotation_is_begun(world, person):
+    wanted = ("webhooks", "ensure", "--url", world.stack.url())
+    planned = person.listed("webhook_plan", *wanted, "--dry-run")
+    assert sorted(row["action"] for row in planned) == ["create", "keep", "keep"]
+    done = person.listed("webhook", *wanted)
+    assert sorted(row["outcome"] for row in done) == ["created", "kept", "kept"]
+    done = person.listed("webhook", *wanted)
+    assert {row["outcome"] for row in done} == {"kept"}
+    person.gleaner("rotate", "--event", "extract", expected=78)
+    world.rotate_by_itself(world.secret_of("extract"))
+    [begun] = person.listed("rotation", "rotate", "--event", "extract")
+    assert begun["outcome"] == "begun"
+
+
 def test_jobs_of_all_kinds_are_polled_and_shown(world, person):
     pages = person.submit(["https://e2e.example/a", "https://e2e.example/b"])
     [batch] = person.submit(["https://e2e.example/c", "https://e2e.example/d"], "--batch")

@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import tempfile
+import uuid
 
 import processes
 import stack
@@ -70,6 +71,15 @@ class World:
         payload = answer["Payload"].read()
         assert "FunctionError" not in answer, payload
         return payload
+
+    def rotate_by_itself(self, secret):
+        """Has Secrets Manager rotate a secret from now on, as a schedule of the stack does."""
+        self.emulator.client("secretsmanager").rotate_secret(
+            SecretId=secret,
+            ClientRequestToken=str(uuid.uuid4()),
+            RotationLambdaARN=self.output("RotatorArn"),
+            RotationRules={"AutomaticallyAfterDays": 30},
+        )
 
     def tick(self):
         """Runs the scheduler once; its input is ignored."""

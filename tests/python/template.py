@@ -33,10 +33,13 @@ EVERYTHING = {
     "FunctionUrl": "enabled",
     "QuietHours": "24",
     "ResultsPrefix": "gleaner/results",
+    "RotationDays": "30",
+    "RotationStrategy": "in-place",
     "SecretsKmsKeyArn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d",
     "SigningHeaders": "x-signature",
     "SigningScheme": "hmac = {}",
     "Tracing": "enabled",
+    "Webhooks": "off",
     "WebhookSecretArns": f"{SECRET}AbCdEf,{SECRET}GhIjKl",
 }
 
@@ -178,6 +181,9 @@ def variants(document):
     for parameter in ("WorkerTimeout", "ScheduleMinutes", "WebhookKinds"):
         for value in document["Parameters"][parameter]["AllowedValues"]:
             yield Stack(document, **{parameter: value})
+    # With the secrets that the stack makes, all of them or some.
+    for kinds in ("extract,batch,crawl", "crawl"):
+        yield Stack(document, RotationDays="30", WebhookKinds=kinds)
 
 
 def references(it):

@@ -70,7 +70,7 @@ def body(event):
 
 
 # FD-06: a working event for each function, with what to expect of it.
-@pytest.mark.parametrize("function", ["receiver", "worker", "scheduler"])
+@pytest.mark.parametrize("function", ["receiver", "worker", "scheduler", "rotator"])
 def test_each_file_is_told_of_with_its_answer(function):
     told = answers(function)
     assert sorted(told) == names(function)
@@ -231,3 +231,22 @@ def test_commands_of_the_readme_name_files_that_are_there():
     files = set(re.findall(r"events/[a-z]+/[a-z0-9-]+\.json", README))
     assert files
     assert all((REPOSITORY / file).is_file() for file in files)
+
+
+# What Secrets Manager sends, whatever a secret is for.
+STEP = {"SecretId", "ClientRequestToken", "Step"}
+
+
+@pytest.mark.parametrize("name", [name for name in names("rotator") if name != "not-secrets-manager"])
+def test_steps_are_as_secrets_manager_sends_them(name):
+    event = load("rotator", name)
+    assert event.keys() == STEP
+    assert re.fullmatch(r"arn:aws:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+-\w{6}", event["SecretId"])
+    assert str(uuid.UUID(event["ClientRequestToken"])) == event["ClientRequestToken"]
+
+
+def test_the_four_steps_are_of_one_rotation():
+    steps = ["create-secret", "set-secret", "test-secret", "finish-secret"]
+    events = [load("rotator", name) for name in steps]
+    assert len({(it["SecretId"], it["ClientRequestToken"]) for it in events}) == 1
+    assert [it["Step"] for it in events] == ["createSecret", "setSecret", "testSecret", "finishSecret"]

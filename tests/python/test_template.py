@@ -56,7 +56,7 @@ def test_sam_translates_it(parameters):
     assert "Transform" not in plain
     kinds = {it["Type"] for it in plain["Resources"].values()}
     assert not any(kind.startswith("AWS::Serverless::") for kind in kinds)
-    assert len(functions(plain)) == 3
+    assert len(functions(plain)) == 4
     # What SAM adds by itself is known here: nothing else gets rights or ways in.
     added = {name: it["Type"] for name, it in plain["Resources"].items()}
     added = {name: kind for name, kind in added.items() if name not in TEMPLATE["Resources"]}
@@ -119,6 +119,8 @@ class TestParameters:
             ("ApiUrl", "http://localhost.example.org", False),
             ("ApiUrl", "https://user@api.example.org", False),
             ("ApiUrl", "https://api.example.org?x=1", False),
+            ("Webhooks", "off", True),
+            ("Webhooks", "never", False),
             ("WebhookPath", "/hooks/geonode", True),
             ("WebhookPath", "/healthz", False),
             ("WebhookPath", "webhook", False),
@@ -140,6 +142,11 @@ class TestParameters:
             ("WebhookSecretArns", f",{SECRET}AbCdEf", False),
             ("WebhookSecretArns", ",".join([SECRET + "AbCdEf"] * 21), False),
             ("SecretsKmsKeyArn", "alias/gleaner", False),
+            ("RotationDays", "30", True),
+            ("RotationDays", "-1", False),
+            ("RotationDays", "1001", False),
+            ("RotationStrategy", "in-place", True),
+            ("RotationStrategy", "in_place", False),
             ("SpendPerDay", "0", False),
             ("SpendPerDay", "10000", True),
             ("MaxAge", "2d", True),
@@ -175,7 +182,12 @@ def allows(name, value):
     return re.fullmatch(spec.get("AllowedPattern", ".*"), value) is not None
 
 
-ROLES = {"Receiver": "receiver", "Worker": "worker", "Scheduler": "scheduler"}
+ROLES = {
+    "Receiver": "receiver",
+    "Worker": "worker",
+    "Scheduler": "scheduler",
+    "Rotator": "rotator",
+}
 
 
 def settings():
@@ -227,6 +239,8 @@ def test_functions_get_the_settings_that_they_read():
         ("Worker", ("GLEANER_TABEL", "x"), "the worker does not read GLEANER_TABEL"),
         ("Scheduler", ("GLEANER_STACK", None), "the scheduler needs GLEANER_STACK"),
         ("Worker", ("GLEANER_RESULTS_PREFIX", {"Ref": "ResultsPrefix"}), "set and empty"),
+        ("Rotator", ("GLEANER_QUEUE_URL", {"Ref": "Queue"}), "the rotator does not read"),
+        ("Rotator", ("GLEANER_WEBHOOK_SECRET_IDS", None), "the rotator needs"),
     ],
 )
 def test_wrong_settings_are_noticed(path, change, finding):
@@ -255,7 +269,10 @@ def test_variables_fit_however_many_secrets_there_are():
 def test_the_functions_share_one_ledger():
     for name in ("GLEANER_STACK", "GLEANER_TABLE", "GLEANER_QUEUE_URL", "GLEANER_LOG"):
         for stack in variants(TEMPLATE):
-            assert len({given[name] for given in variables(stack).values()}) == 1
+            given = {role: it[name] for role, it in variables(stack).items() if name in it}
+            # The rotator sends no tasks.
+            assert given.keys() >= set(ROLES.values()) - {"rotator"}
+            assert len(set(given.values())) == 1
 
 
 def test_outputs_are_what_the_functions_use():
@@ -269,6 +286,8 @@ def test_outputs_are_what_the_functions_use():
         assert given["ApiUrl"] == worker["GLEANER_API_URL"]
         assert given["ApiKeySecretId"] == worker["GLEANER_API_KEY_SECRET_ID"]
         assert given["WebhookSecretIds"] == receiver["GLEANER_WEBHOOK_SECRET_IDS"]
+        rotator = variables(stack)["rotator"]
+        assert rotator["GLEANER_WEBHOOK_SECRET_IDS"] == receiver["GLEANER_WEBHOOK_SECRET_IDS"]
         assert given["WebhookUrl"].endswith(receiver["GLEANER_WEBHOOK_PATH"])
 
 

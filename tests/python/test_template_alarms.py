@@ -17,7 +17,10 @@ BREACHING = {"HeartbeatAlarm", "OverdueAlarm", "QuietAlarm"}
 # Amazon SQS", "Types of metrics for Lambda functions", "Monitoring metrics for HTTP APIs".
 OF_AWS = {
     "AWS/SQS": ("QueueName", {"${Queue.QueueName}", "${DeadLetterQueue.QueueName}"}),
-    "AWS/Lambda": ("FunctionName", {"${Receiver}", "${Worker}", "${Scheduler}"}),
+    "AWS/Lambda": (
+        "FunctionName",
+        {"${Receiver}", "${Worker}", "${Scheduler}", "${Rotator}"},
+    ),
     "AWS/ApiGateway": ("ApiId", {"${Api}"}),
 }
 NAMES_OF_AWS = {
@@ -39,7 +42,7 @@ def catalogue():
         kind = re.search(r"^    (\w+) \{$", section, re.M)[1]
         rows = r'^        \w+ = "(\w+)",\s*"[^"]*",\s*([^;]+);'
         for name, rest in re.findall(rows, section.split("\n}\n")[0], re.M):
-            roles = re.findall(r"Receiver|Worker|Scheduler", rest)
+            roles = re.findall(r"Receiver|Worker|Scheduler|Rotator", rest)
             found[name] = {
                 "kind": kind,
                 "dimensions": ["role", "stack"] if "per_role" in rest else ["stack"],
@@ -366,7 +369,7 @@ PAGE = (REPOSITORY / "docs/alarms.md").read_text(encoding="utf-8")
 
 
 def test_each_alarm_has_its_place_on_the_page():
-    told = re.findall(r"^## `([a-z-]+)`(?:, `([a-z-]+)`)?(?:, `([a-z-]+)`)?$", PAGE, re.M)
+    told = re.findall(r"^## `([a-z-]+)`(?:, `([a-z-]+)`)?(?:, `([a-z-]+)`)?(?:, `([a-z-]+)`)?$", PAGE, re.M)
     told = [name for names in told for name in names if name]
     named = []
     for alarm in alarms(Stack(TEMPLATE, QuietHours="24")).values():

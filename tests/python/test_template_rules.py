@@ -107,6 +107,62 @@ def denies_plain(policy, action, resource):
 
 
 @RULES.rule(
+    ("RotatorPermission", GONE),
+    ("RotatorPermission/Properties/Principal", "*"),
+    ("RotatorPermission/Properties/SourceAccount", GONE),
+    ("RotatorPermission/Properties/FunctionName", {"Ref": "Scheduler"}),
+    ("RotatorPermission/Properties/Action", "lambda:*"),
+)
+def secrets_manager_of_this_account_runs_the_rotator(stack):
+    own = [
+        it["Properties"]
+        for it in stack.of_type("AWS::Lambda::Permission").values()
+        if it["Properties"]["FunctionName"] == "${Rotator}"
+    ]
+    wanted = {
+        "Action": "lambda:InvokeFunction",
+        "FunctionName": "${Rotator}",
+        "Principal": "secretsmanager.amazonaws.com",
+        "SourceAccount": "123456789012",
+    }
+    if own != [wanted]:
+        yield f"the rotator is run by {own}"
+
+
+@RULES.rule(
+    ("ExtractRotationSchedule", GONE),
+    ("BatchRotationSchedule/Properties/SecretId", {"Ref": "ExtractWebhookSecret"}),
+    ("CrawlRotationSchedule/Properties/RotationLambdaARN", {"Fn::GetAtt": ["Worker", "Arn"]}),
+    ("CrawlRotationSchedule/Properties/RotationRules", {"AutomaticallyAfterDays": 1}),
+    ("BatchRotationSchedule/Properties/RotateImmediatelyOnUpdate", GONE),
+    ("BatchRotationSchedule/Properties/RotateImmediatelyOnUpdate", True),
+    ("ExtractRotationSchedule/DependsOn", GONE),
+    ("ExtractRotationSchedule/Condition", "MakesExtractWebhookSecret"),
+    ("Conditions/HasRotation", {"Fn::Equals": [0, 0]}),
+)
+# A secret that was just made has no value that could be rotated.
+def secrets_are_rotated_when_asked_for_and_not_at_once(stack):
+    days = stack.parameters["RotationDays"]
+    is_on = days != "0" and not stack.parameters["WebhookSecretArns"]
+    kinds = stack.parameters["WebhookKinds"].title().split(",") if is_on else []
+    schedules = stack.of_type("AWS::SecretsManager::RotationSchedule")
+    if schedules.keys() != {f"{kind}RotationSchedule" for kind in kinds}:
+        yield f"schedules for {sorted(schedules)}, wanted for {kinds}"
+    for name, schedule in schedules.items():
+        wanted = {
+            "SecretId": f"${{{name.removesuffix('RotationSchedule')}WebhookSecret}}",
+            "RotationLambdaARN": "${Rotator.Arn}",
+            "RotationRules": {"AutomaticallyAfterDays": days},
+            "RotateImmediatelyOnUpdate": False,
+        }
+        if schedule["Properties"] != wanted:
+            yield f"{name}: {schedule['Properties']}"
+        # Secrets Manager tries at once whether it may run the function.
+        if schedule.get("DependsOn") != "RotatorPermission":
+            yield f"{name} may be made before its function may be run"
+
+
+@RULES.rule(
     ("WorkerMapping/Properties/FunctionResponseTypes", GONE),
     ("WorkerMapping/Properties/ScalingConfig", GONE),
     ("WorkerMapping/Properties/ScalingConfig/MaximumConcurrency", 1),
@@ -291,7 +347,11 @@ def the_receiver_is_invoked_by_its_ways_in_alone(stack):
             {**url, "Action": "lambda:InvokeFunctionUrl", "FunctionUrlAuthType": "NONE"},
             {**url, "Action": "lambda:InvokeFunction", "InvokedViaFunctionUrl": True},
         ]
-    given = [it["Properties"] for it in stack.of_type("AWS::Lambda::Permission").values()]
+    given = [
+        it["Properties"]
+        for name, it in stack.of_type("AWS::Lambda::Permission").items()
+        if name != "RotatorPermission"
+    ]
     if sorted(map(str, map(sorted_items, given))) != sorted(map(str, map(sorted_items, expected))):
         yield f"permissions: {given}"
     urls = stack.of_type("AWS::Lambda::Url")

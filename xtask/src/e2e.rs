@@ -10,7 +10,7 @@ use crate::python::{environment, target};
 /// What the tests need.
 const REQUIREMENTS: &str = "tests/aws/requirements.txt";
 /// What is built and run.
-const PROGRAMS: [&str; 5] = ["gleaner", "judge", "receiver", "scheduler", "worker"];
+const PROGRAMS: [&str; 6] = ["gleaner", "judge", "receiver", "rotator", "scheduler", "worker"];
 /// Jobs of each run.
 const JOBS: u32 = 100;
 /// Fewer would leave out one of the three kinds.
@@ -53,7 +53,7 @@ pub(crate) fn run_tests(wanted: Wanted) -> Result<()> {
     say("the template and the programs on an emulator of AWS");
     let mut tests = program(&python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    for name in ["calm", "person", "secrets"] {
+    for name in ["calm", "person", "secrets", "rotation"] {
         tests.arg(format!("tests/aws/test_{name}.py"));
     }
     if wanted.faults {

@@ -15,8 +15,12 @@ const TOOLS: &str = "xtask/requirements.txt";
 /// What the tests of the template need.
 const TESTS: &str = "tests/python/requirements.txt";
 /// Each function's folder, and its name in the template.
-const FUNCTIONS: [(&str, &str); 3] =
-    [("receiver", "Receiver"), ("worker", "Worker"), ("scheduler", "Scheduler")];
+const FUNCTIONS: [(&str, &str); 4] = [
+    ("receiver", "Receiver"),
+    ("worker", "Worker"),
+    ("scheduler", "Scheduler"),
+    ("rotator", "Rotator"),
+];
 /// The profile of Cargo.toml that makes small programs. It is not called `lambda`: cargo would
 /// build in the folder where cargo-lambda lays its output down.
 pub(crate) const PROFILE: &str = "function";

@@ -19,7 +19,7 @@ const DULL_NAMES: [&str; 9] =
 const SKIPPED: [&str; 3] = ["target", ".git", "gleaner-data"];
 
 /// Which of our crates may know which others; an edge that is not here is a finding.
-const EDGES: [(&str, &[&str]); 22] = [
+const EDGES: [(&str, &[&str]); 23] = [
     ("domain", &[]),
     ("settings", &["domain"]),
     ("system", &["domain"]),
@@ -56,6 +56,20 @@ const EDGES: [(&str, &[&str]); 22] = [
     ),
     ("worker", FUNCTION),
     ("scheduler", FUNCTION),
+    // It has neither the queue nor results.
+    (
+        "rotator",
+        &[
+            "aws-client",
+            "domain",
+            "host",
+            "ledger-dynamodb",
+            "secrets-aws",
+            "settings",
+            "system",
+            "telemetry",
+        ],
+    ),
     (
         "gleaner",
         &[

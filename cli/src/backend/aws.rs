@@ -13,22 +13,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_client::SdkConfig;
-use domain::ports::{Clock, DeadLetterQueue, ErrorKind, PortError};
+use domain::ports::{Clock, DeadLetterQueue, ErrorKind, PortError, Random as _, SlotId, VersionId};
 use ledger_dynamodb::DynamoLedger;
 use queue_sqs::{SqsDeadLetters, SqsQueue};
 use results::{ObjectResults, S3Settings};
 use scraper_api::{ApiKey, KeySource, KeyTrouble};
-use secrets_aws::ApiKeySource;
+use secrets_aws::{ApiKeySource, AwsVault};
 use settings::{Aws, Settings};
 
 pub(super) use advice::advised;
 
 use self::outputs::Outputs;
 use self::vault::{SECRETS, Vault};
-use super::{Held, Root, SetKey, Store, Tasks};
+use super::{Begun, Held, Root, SetKey, Store, Tasks};
 use crate::error::CliError;
 use crate::exit::Exit;
-use system::SystemClock;
+use system::{SystemClock, SystemRandom};
 
 /// Pause between two looks into the queue while there is nothing to do: short against a job, and
 /// some thousand requests in a day.
@@ -172,6 +172,31 @@ impl Bundle {
     pub(super) async fn held(&self, settings: &Settings) -> Vec<Held> {
         let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
         held::read(&self.config, &ids.unwrap_or_default()).await
+    }
+
+    /// The signing secrets as a rotation sees them.
+    pub(super) fn secrets(&self, settings: &Settings) -> AwsVault {
+        let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
+        AwsVault::new(&self.config, &ids.unwrap_or_default())
+    }
+
+    /// Has Secrets Manager begin a rotation.
+    ///
+    /// # Errors
+    /// When it refuses, or does not answer.
+    pub(super) async fn begin_rotation(
+        &self,
+        settings: &Settings,
+        slot: &SlotId,
+    ) -> Result<Begun, CliError> {
+        let version = VersionId::parse(&SystemRandom.token())
+            .map_err(|error| CliError::new(Exit::Bug, "no name for a version").because(error))?;
+        let begun = self.secrets(settings).begin_rotation(slot, &version).await?;
+        Ok(match begun {
+            secrets_aws::Begun::Now => Begun::Now,
+            secrets_aws::Begun::NotConfigured => Begun::NotConfigured,
+            secrets_aws::Begun::UnderWay => Begun::UnderWay,
+        })
     }
 
     /// The signing secrets.

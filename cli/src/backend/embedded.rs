@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ports::{Clock, PortError};
+use domain::ports::{Clock, PortError, Webhooks};
 use embedded::{OpenError, SqliteStore};
 use results::ObjectResults;
+use scraper_api::KeySource;
 use settings::Settings;
 
 pub(super) use keeper::FileKeeper;
 
-use super::{Root, SetKey, Store, Tasks, client, pipeline};
+use super::{Root, SetKey, Store, Tasks, client, pipeline, webhooks};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
@@ -28,6 +29,8 @@ pub(crate) struct Embedded {
     pub(crate) settings: Settings,
     /// What the steps work with.
     pub(crate) pipeline: Pipeline,
+    /// The platform's webhooks and their delivery logs.
+    pub(crate) webhooks: Arc<dyn Webhooks>,
     /// The ledger and the queue.
     pub(crate) store: SqliteStore,
 }
@@ -53,8 +56,10 @@ impl Embedded {
         let api = client(settings, key.load()?)?;
         let (store, results) = open(settings)?;
         let stored = (Arc::new(store.clone()) as _, Arc::new(store.clone()) as _, results as _);
-        let pipeline = pipeline(settings, stored, &api, Arc::new(key));
-        Ok(Self { settings: settings.clone(), pipeline, store })
+        let keys: Arc<dyn KeySource> = Arc::new(key);
+        let webhooks = webhooks(settings, &api, Arc::clone(&keys));
+        let pipeline = pipeline(settings, stored, &api, keys);
+        Ok(Self { settings: settings.clone(), pipeline, webhooks, store })
     }
 }
 

@@ -5,7 +5,7 @@ mod looks;
 mod told;
 
 use clap::Args;
-use domain::explain::{Known, explain};
+use domain::explain::{Known, Sight, explain};
 use domain::job::{JobKey, Kind};
 use domain::pause::{Pauses, Scope};
 use domain::ports::Clock as _;
@@ -46,7 +46,11 @@ impl Explain {
         let looks = Looks::new(&site, self.offline).await;
         let subject = match found {
             Some(entry) => {
-                let sight = looks.sight(&entry.key).await;
+                // The platform knows no job by the id of a follow-up.
+                let sight = match entry.follow_up {
+                    None => looks.sight(&entry.key).await,
+                    Some(_) => Sight::NotAsked,
+                };
                 Subject { key: entry.key.clone(), entry: Some(entry), sight }
             }
             None => looks.stranger(self.key_of_stranger()?, self.kind).await,

@@ -40,7 +40,8 @@ pub(crate) struct Serve {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:8787].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "without_webhooks")]
     listen: Option<String>,
-    /// Receive nothing, and find finished jobs by polling alone.
+    /// Receive nothing, and find finished jobs by the platform's job lists alone, as with the
+    /// setting `webhooks = "off"`.
     #[arg(long)]
     without_webhooks: bool,
 }
@@ -52,10 +53,15 @@ impl Serve {
             name: "listen".to_owned(),
             value: address.clone(),
         });
-        let settings = flags.load_with(listen.collect())?;
+        let without_webhooks = self.without_webhooks.then(|| Given {
+            flag: "--without-webhooks",
+            name: "webhooks".to_owned(),
+            value: "off".to_owned(),
+        });
+        let settings = flags.load_with(listen.chain(without_webhooks).collect())?;
         let backend = Embedded::open(&settings)?;
         let _lock = ServerLock::acquire(&settings.ledger_file()).map_err(locked)?;
-        let (server, listeners) = assemble(backend, self.without_webhooks).await?;
+        let (server, listeners) = assemble(backend).await?;
         let listening = url(listeners.receiver.as_ref(), &settings.webhook_path)?;
         let metrics = url(listeners.metrics.as_ref(), "/metrics")?;
         // Before it is said to be up, so that a signal sent from then on is a clean stop.
@@ -77,14 +83,11 @@ impl Serve {
 }
 
 /// The server, and where it listens.
-async fn assemble(
-    backend: Embedded,
-    without_webhooks: bool,
-) -> Result<(Server, Listeners), CliError> {
-    let Embedded { settings, pipeline, store } = backend;
+async fn assemble(backend: Embedded) -> Result<(Server, Listeners), CliError> {
+    let Embedded { settings, pipeline, webhooks, store } = backend;
     let secrets = Secrets::of(&settings, Arc::clone(&pipeline.clock));
     let keyring = Keyring::new(Arc::new(secrets), settings.scheme.clone(), &settings.limits);
-    let receiver = if without_webhooks {
+    let receiver = if settings.upkeep.replay.is_none() {
         None
     } else {
         keyring.current(&*pipeline.clock).await.map_err(no_keys)?;
@@ -99,6 +102,7 @@ async fn assemble(
     let receiver = settings.receiver;
     let server = Server {
         pipeline,
+        webhooks,
         source: Arc::new(store) as Arc<dyn Waiting>,
         keyring: Arc::new(keyring),
         format: settings.envelope.clone(),
@@ -107,7 +111,7 @@ async fn assemble(
             workers: settings.workers,
             hold: settings.task_hold,
             tick: settings.tick,
-            tick_budget: settings.tick_rows,
+            upkeep: settings.upkeep.clone(),
             bounds: ReceiverBounds {
                 connections: receiver.connections,
                 body_bytes: receiver.body_bytes,

@@ -1,26 +1,30 @@
 //! `gleaner webhooks`: the account's webhooks, and their signing secrets where they are kept.
 
 mod create;
+mod ensure;
 mod report;
 
 use std::sync::Arc;
 
 use clap::{ArgAction, Args, Subcommand};
-use domain::ports::{Webhook, WebhookChange, WebhookId, Webhooks as _};
+use domain::job::Kind;
+use domain::ports::{Vault, Webhook, WebhookChange, WebhookId, Webhooks as _};
 use domain::signature::secret::Secret;
+use domain::subscribe;
 use scraper_api::ScraperApi;
 use settings::Settings;
 
 use self::create::Create;
+pub(crate) use self::create::parse_kind;
+use self::ensure::Ensure;
 use self::report::Row;
 use crate::backend::{Keeper, Site};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::subscribing::{all_webhooks, delete, patiently};
-use system::{SystemClock, SystemRandom};
+use crate::subscribing::account;
 
-/// Create, list, update and delete webhooks at the platform.
+/// Create, ensure, list, update and delete webhooks at the platform.
 ///
 /// The platform shows a webhook's signing secret once, when it is created: `create` keeps it in the
 /// secrets file, which only its owner may read, and `serve` reads it there. On AWS it goes to the
@@ -34,6 +38,7 @@ pub(crate) struct Webhooks {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Create(Create),
+    Ensure(Ensure),
     /// List the account's webhooks, and whether their secrets are here.
     List,
     Update(Update),
@@ -70,16 +75,18 @@ struct Delete {
 struct Account {
     api: Arc<ScraperApi>,
     keeper: Arc<dyn Keeper>,
+    vault: Arc<dyn Vault>,
     settings: Settings,
 }
 
 impl Webhooks {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
         let site = Site::of(settings).await?;
-        let (api, keeper) = (site.api().await?, site.keeper());
-        let account = Account { api, keeper, settings: site.settings };
+        let (api, keeper, vault) = (site.api().await?, site.keeper(), site.vault());
+        let account = Account { api, keeper, vault, settings: site.settings };
         let done = match self.verb {
             Verb::Create(create) => create.run(output, &account).await,
+            Verb::Ensure(ensure) => ensure.run(output, &account).await,
             Verb::List => account.list(output).await,
             Verb::Update(update) => account.update(output, update).await,
             Verb::Delete(delete) => account.delete(output, &delete.ids).await,
@@ -90,11 +97,35 @@ impl Webhooks {
 }
 
 impl Account {
+    /// The account's webhooks, asked with patience.
+    fn patient(&self) -> subscribe::Account<'_> {
+        account(&*self.api, self.settings.limits.call_timeout)
+    }
+
     async fn webhooks(&self) -> Result<Vec<Webhook>, CliError> {
-        let within = self.settings.limits.call_timeout;
-        let listed =
-            patiently(&SystemClock, &SystemRandom, || all_webhooks(&*self.api, within)).await;
-        Ok(listed?)
+        let listed = self.patient().list().await?;
+        if listed.unreadable > 0 {
+            tracing::warn!(count = listed.unreadable, "webhooks that cannot be read are left out");
+        }
+        Ok(listed.webhooks)
+    }
+
+    /// Where deliveries shall go: what is given, or what the settings say.
+    fn url(&self, given: Option<&String>) -> Result<String, CliError> {
+        let url = given.or(self.settings.public_url.as_ref()).cloned();
+        url.ok_or_else(|| {
+            CliError::new(Exit::Usage, "where deliveries shall go is not known").hint(
+                "give --url, or set public_url to the URL under which the platform reaches `gleaner serve`",
+            )
+        })
+    }
+
+    /// The kinds that are asked for, or those for whose webhooks there is a place.
+    async fn kinds(&self, asked: &[Kind]) -> Result<Vec<Kind>, CliError> {
+        match asked {
+            [] => self.keeper.kinds().await,
+            asked => Ok(Kind::ALL.into_iter().filter(|kind| asked.contains(kind)).collect()),
+        }
     }
 
     /// The error without the secrets that are here, which the platform may have repeated.
@@ -121,18 +152,19 @@ impl Account {
             is_active: update.active,
             event_type: None,
         };
-        let within = self.settings.limits.call_timeout;
-        let call = || self.api.update(&update.id, &change, within);
-        let webhook = patiently(&SystemClock, &SystemRandom, call).await?;
+        let webhook = self.change(&update.id, &change).await?;
         let is_known = self.keeper.follow(&webhook).await?;
         output.print(&Row::of(&webhook, "updated", is_known))
     }
 
-    async fn delete(&self, output: Output, ids: &[WebhookId]) -> Result<(), CliError> {
+    async fn change(&self, id: &WebhookId, change: &WebhookChange) -> Result<Webhook, CliError> {
         let within = self.settings.limits.call_timeout;
+        Ok(self.patient().patiently(|| self.api.update(id, change, within)).await?)
+    }
+
+    async fn delete(&self, output: Output, ids: &[WebhookId]) -> Result<(), CliError> {
         for id in ids {
-            let call = || delete(&*self.api, id, within);
-            patiently(&SystemClock, &SystemRandom, call).await?;
+            self.patient().delete(id).await?;
             // Only now: as long as the webhook is there, its deliveries must be accepted.
             let was_known = self.keeper.release(id).await?;
             output.print(&Row::deleted(id, was_known))?;

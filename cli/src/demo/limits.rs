@@ -8,8 +8,13 @@
 use std::time::Duration;
 
 use domain::limits::Limits;
+use domain::tick::Rules;
+use domain::{reconcile, replay};
 
 use super::{DemoOptions, Weather};
+
+/// Pause between two looks at the job lists and the delivery logs.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Longest time that a job of the simulated platform takes, in seconds before the speed: the cut
 /// of its durations (20 medians of 20 s), and 20 waves of a large parent's items, half a median
@@ -18,6 +23,16 @@ const LONGEST_JOB_SECS: f64 = 600.0;
 /// Most of its time in the platform's hands, in seconds before the speed: of a hundred jobs few
 /// take longer, and the others' webhooks have come.
 const MOST_JOBS_SECS: f64 = 150.0;
+
+/// What a tick does, by these limits: what nobody announced in time is found in the lists.
+pub(super) fn upkeep(limits: &Limits) -> Rules {
+    let (every, overlap) = (LOOK_EVERY, limits.adoption_margin * 2);
+    let patience = limits.announce_grace;
+    let reconcile =
+        reconcile::Rules { every, threshold: patience, overlap, ..reconcile::Rules::default() };
+    let replay = replay::Rules { every, patience, overlap, ..replay::Rules::default() };
+    Rules { reconcile, replay: Some(replay), ..Rules::default() }
+}
 
 pub(super) fn shortened(options: &DemoOptions) -> Limits {
     let real = |secs: f64| Duration::from_secs_f64(secs.max(0.2));

@@ -28,6 +28,7 @@ mod jobs;
 mod keys;
 mod places;
 mod refusals;
+mod rotating;
 mod secrets;
 mod texts;
 mod webhooks;

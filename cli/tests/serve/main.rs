@@ -17,6 +17,7 @@ mod killed;
 mod process;
 mod refused;
 mod resumed;
+mod rotating;
 mod scrapes;
 mod settings;
 mod site;

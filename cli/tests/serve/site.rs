@@ -16,7 +16,8 @@ use domain::ports::{
 use domain::signature::preset::Preset;
 use domain::signature::scheme::Scheme;
 use domain::signature::secret::Secret;
-use domain::testing::ScriptedJobs;
+use domain::testing::{MemoryWebhooks, ScriptedJobs};
+use domain::tick::Rules;
 use domain::time::Timestamp;
 use embedded::SqliteStore;
 use gleaner::pipeline::Pipeline;
@@ -148,6 +149,7 @@ impl Site {
         let limits = Limits { receive_deadline: plan.deadline, ..Limits::default() };
         let ticked = Arc::new(Notify::new());
         let server = Server {
+            webhooks: Arc::new(MemoryWebhooks::new(Arc::clone(&clock))),
             pipeline: Pipeline {
                 ledger: Arc::new(FaultyLedger::new(Arc::new(store.clone()), around.clone())),
                 queue: Arc::new(FaultyQueue::new(Arc::new(store.clone()), around)),
@@ -167,7 +169,7 @@ impl Site {
                 workers: 0,
                 hold: Duration::from_mins(1),
                 tick: Duration::from_hours(1),
-                tick_budget: 10,
+                upkeep: Rules::default(),
                 bounds: plan.bounds,
             },
             metrics: Arc::new(Metrics::for_scrapes()),

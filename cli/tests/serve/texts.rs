@@ -17,8 +17,10 @@ async fn help_texts() {
     help("help_settings", &["settings", "--help"]).await;
     help("help_webhooks", &["webhooks", "--help"]).await;
     help("help_webhooks_create", &["webhooks", "create", "--help"]).await;
+    help("help_webhooks_ensure", &["webhooks", "ensure", "--help"]).await;
     help("help_webhooks_update", &["webhooks", "update", "--help"]).await;
     help("help_webhooks_delete", &["webhooks", "delete", "--help"]).await;
+    help("help_rotate", &["rotate", "--help"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,3 +19,4 @@ mod results;
 mod scripted;
 mod shown;
 mod submit;
+mod upkeep;

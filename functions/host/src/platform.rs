@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use aws_client::SdkConfig;
 use domain::limits::Limits;
-use domain::ports::{Clock, ErrorKind, Jobs, PortError};
+use domain::ports::{Clock, ErrorKind, Jobs, PortError, Webhooks};
 use scraper_api::{
     ApiKey, BuildError, Config, KeySource, KeyTrouble, PaceSettings, Paced, Rekeyed, ScraperApi,
     Usage,
@@ -47,6 +47,12 @@ impl Platform {
         let key = self.secret.read().await?;
         self.api.set_key(key);
         Ok(())
+    }
+
+    /// The webhooks, with a key that is read again as [`Platform::jobs`] does.
+    pub fn webhooks(&self, limits: &Limits, clock: Arc<dyn Clock>) -> Arc<dyn Webhooks> {
+        let source = Arc::clone(&self.secret) as Arc<dyn KeySource>;
+        Arc::new(Rekeyed::new(&self.api, source, limits.secret_cooldown, clock))
     }
 
     /// The port: paced, and with a key that is read again when it is refused or not there yet, at

@@ -1,7 +1,7 @@
 //! The scheduler's process: wires the ports to AWS, opens the connections, and takes events.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use aws_client::Patience;
 use domain::pause::{Pauses, Scope};
@@ -35,6 +35,7 @@ async fn serve(environment: Environment) -> Result<(), host::Refusal> {
     host::note(&"API key", key);
     host::note(&"ledger", pause);
 
+    let webhooks = platform.webhooks(&limits, Arc::clone(&clock));
     let host = Host::new(Role::Scheduler, &settings.shared.stack);
     let pipeline = Pipeline {
         ledger: Arc::new(ledger),
@@ -48,7 +49,13 @@ async fn serve(environment: Environment) -> Result<(), host::Refusal> {
         pauses,
         looks: Arc::default(),
     };
-    let scheduler = Scheduler { pipeline, metrics: host.metrics(), tick_rows: settings.tick_rows };
+    let scheduler = Scheduler {
+        webhooks,
+        pipeline,
+        metrics: host.metrics(),
+        rules: settings.upkeep,
+        first: Mutex::default(),
+    };
     let tick = service_fn(|event: LambdaEvent<IgnoredAny>| {
         let (host, scheduler) = (&host, &scheduler);
         async move {

@@ -293,5 +293,22 @@ pub fn manifest_head(content: &[u8]) -> Result<ManifestHead, serde_json::Error> 
     serde_json::from_slice(content)
 }
 
+/// What a manifest says of the items that failed.
+#[derive(Debug, Deserialize)]
+pub struct ManifestFailures {
+    /// Those items.
+    pub failed: Vec<FailedItem>,
+    /// The parent's answer without its results.
+    pub job: Box<RawValue>,
+}
+
+/// Reads what a follow-up needs.
+///
+/// # Errors
+/// When it is no manifest.
+pub fn manifest_failures(content: &[u8]) -> Result<ManifestFailures, serde_json::Error> {
+    serde_json::from_slice(content)
+}
+
 #[cfg(test)]
 mod tests;

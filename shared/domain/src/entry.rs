@@ -4,6 +4,7 @@
 //! ledger writes the outcome only if the row is still as it was read ([`Entry::seen`]), so the
 //! loser of a race learns the row as it is and decides anew.
 
+mod follow_up;
 mod operator;
 mod transition;
 
@@ -61,6 +62,10 @@ pub struct Entry {
     /// Progress over the result pages of a batch or crawl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// The batch or crawl whose failed items this row asks for once more. Such a row is no job of the
+    /// platform's, and its id is one of ours; it is superseded by the batch that it becomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up: Option<JobKey>,
     /// Why the row was dead before an operator discarded it; present exactly while it is
     /// [`DeadReason::Discarded`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,7 +284,8 @@ pub struct Link {
     /// Attempt from which the budget counts; moved by a redrive.
     #[serde(default)]
     pub base: u32,
-    /// What a resubmit sends; absent for batch and crawl, which are never resubmitted whole.
+    /// What a resubmit or a follow-up sends; absent for batch and crawl, which are never resubmitted
+    /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<JobRequest>,
     /// The user's own id for the submission.

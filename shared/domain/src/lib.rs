@@ -7,6 +7,7 @@
 
 pub mod adopt;
 pub mod announce;
+pub mod asked;
 pub mod audit;
 pub mod backoff;
 pub mod claim;
@@ -14,6 +15,7 @@ pub mod content;
 pub mod entry;
 pub mod envelope;
 pub mod explain;
+pub mod follow_up;
 pub mod intent;
 pub mod job;
 pub mod keyring;
@@ -26,6 +28,7 @@ pub mod place;
 pub mod poll;
 pub mod ports;
 pub mod post;
+mod probe;
 mod progress;
 pub mod receive;
 pub mod reconcile;

@@ -10,11 +10,11 @@ use crate::time::{Timestamp, before};
 pub const JOB_ID_BYTES_MAX: usize = 128;
 /// Transitions kept in an entry's history.
 pub const HISTORY_MAX: usize = 32;
-/// Tries of one conditional write against a row that others change meanwhile.
-pub const WRITE_CONFLICTS_MAX: u32 = 8;
 /// Longest note of an operator in a history, in bytes: a full history of them is a hundredth of a
 /// row.
 pub const NOTE_BYTES_MAX: usize = 200;
+/// Tries of one conditional write against a row that others change meanwhile.
+pub const WRITE_CONFLICTS_MAX: u32 = 8;
 /// Longest delay of a queue message. Source: Amazon SQS, `DelaySeconds` at most 900.
 pub const QUEUE_DELAY_MAX: Duration = Duration::from_mins(15);
 /// Largest page of a job list. Source: docs/contract.md, "Paging".
@@ -108,6 +108,19 @@ pub struct Limits {
     pub secret_max_age: Duration,
     /// Most tokens spent on submissions a day; `None` is without limit.
     pub spend_per_day: Option<u64>,
+    /// What is paid for only where somebody wants it.
+    pub policies: Policies,
+}
+
+/// What is paid for only where somebody wants it: off by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// Whether jobs that failed retryably are submitted again although no submission of ours is
+    /// known for them, as long as they are fresh: created no longer ago than `max_age`.
+    pub resubmit_unlinked: bool,
+    /// Whether the items of a completed batch or crawl that failed retryably are asked for once
+    /// more, in a new batch.
+    pub resubmit_failed_items: bool,
 }
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -123,6 +136,12 @@ impl Limits {
     /// the retention after its job ended, of which a tenth is left for clocks and delays.
     pub fn remembered_from(&self, now: Timestamp) -> Timestamp {
         before(now, self.retention / 10 * 9)
+    }
+
+    /// How long a probe of the account may take, a paid one included, before another is admitted.
+    pub fn probe_hold(&self) -> Duration {
+        let post = self.post_begin.saturating_add(self.post_timeout);
+        post.max(self.call_timeout).max(self.account_pause)
     }
 
     /// How far the platform's clock and ours may be apart.
@@ -161,6 +180,7 @@ impl Default for Limits {
             secret_cooldown: Duration::from_secs(10),
             secret_max_age: 5 * MINUTE,
             spend_per_day: None,
+            policies: Policies::default(),
         }
     }
 }

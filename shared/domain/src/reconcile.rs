@@ -37,6 +37,8 @@ pub struct Rules {
     pub overlap: Duration,
     /// How far back the first walk begins, at most as far as the ledger remembers.
     pub history: Duration,
+    /// Whether a walk begins there whatever was compared before.
+    pub anew: bool,
 }
 
 impl Default for Rules {
@@ -46,12 +48,13 @@ impl Default for Rules {
             threshold: Duration::from_mins(10),
             overlap: Duration::from_mins(15),
             history: Duration::MAX,
+            anew: false,
         }
     }
 }
 
 /// Whoever hears what becomes of each job that is looked at.
-pub type Hear<'a> = dyn FnMut(&Found) + Send + 'a;
+pub type Hear<'a> = dyn FnMut(&Found) + Send + Sync + 'a;
 
 /// How a plan is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,19 +15,23 @@ use std::time::Duration;
 
 pub use rows::Logged;
 
+use crate::adopt::{is_passing, keep_to};
+use crate::job::Kind;
+use crate::limits::LIST_PAGE_MAX;
 use crate::pause::Scope;
 use crate::ports::{ApiError, PortError, Webhook, Webhooks};
 use crate::progress;
 use crate::reconcile::Manner;
 use crate::steps::Ports;
-use crate::subscribe::Account;
 use crate::subscriptions::{Subscriptions, is_same_url};
 use crate::time::Timestamp;
 use log::Ended;
 use saved::{ROW, Saved};
 
-/// Tries of one call for the list of webhooks; the next run is the retry.
-const TRIES: u32 = 2;
+/// Most failing calls for the list of webhooks; the next run is the retry.
+const TRIES_MAX: u32 = 3;
+/// Most pages of that list: many more than the ten webhooks that the platform allows.
+const PAGES_MAX: u32 = 10;
 
 /// How delivery logs are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +42,13 @@ pub struct Rules {
     pub patience: Duration,
     /// How far before the newest row that was seen the next reading begins.
     pub overlap: Duration,
-    /// The receiver's public URL: only webhooks with it are ours. All are, if it is not known.
+    /// The receiver's public URL: webhooks with it are ours. All are, if it is not known, or if none
+    /// has it, as behind another name.
     pub url: Option<String>,
+    /// The kinds of job whose events shall be delivered.
+    pub kinds: Vec<Kind>,
+    /// Whether each log is read from its first page to its last, whatever was read before.
+    pub whole: bool,
 }
 
 impl Default for Rules {
@@ -49,12 +58,14 @@ impl Default for Rules {
             patience: Duration::from_mins(10),
             overlap: Duration::from_mins(15),
             url: None,
+            kinds: Kind::ALL.to_vec(),
+            whole: false,
         }
     }
 }
 
 /// Whoever hears what becomes of each job that a log speaks of.
-pub type Hear<'a> = dyn FnMut(&Logged) + Send + 'a;
+pub type Hear<'a> = dyn FnMut(&Logged) + Send + Sync + 'a;
 
 /// What a reading of the logs found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -164,28 +175,57 @@ async fn ours(
     manner: Manner,
     report: &mut Replayed,
 ) -> Result<Option<Vec<Webhook>>, PortError> {
-    let Some(within) = manner.look.within(ports.clock.now(), ports.limits.call_timeout) else {
-        return Ok(None);
-    };
-    let (clock, random) = (ports.clock, ports.random);
-    let account = Account { webhooks, clock, random, within, tries: TRIES };
-    match account.list().await {
-        Ok(listed) => {
-            report.unreadable = report.unreadable.saturating_add(listed.unreadable);
-            let checked = Subscriptions::of(rules.url.as_deref(), &listed.webhooks);
-            report.subscriptions = Some(checked);
-            let is_ours = |webhook: &Webhook| {
-                let is_known = webhook.event_type.kind().is_some();
-                is_known && rules.url.as_ref().is_none_or(|url| is_same_url(url, &webhook.url))
-            };
-            Ok(Some(listed.webhooks.into_iter().filter(is_ours).collect()))
-        }
-        Err(error) => {
-            crate::adopt::keep_to(ports, &error).await?;
-            report.trouble = Some(error);
-            Ok(None)
-        }
+    let Some(mut ours) = listed(ports, webhooks, manner, report).await? else { return Ok(None) };
+    let url = rules.url.as_deref();
+    report.subscriptions = Some(Subscriptions::of(&rules.kinds, url, &ours));
+    ours.retain(|webhook| webhook.event_type.kind().is_some());
+    let is_here = |webhook: &Webhook| url.is_some_and(|url| is_same_url(url, &webhook.url));
+    if ours.iter().any(is_here) {
+        ours.retain(is_here);
     }
+    Ok(Some(ours))
+}
+
+/// The account's webhooks; `None`, and reported, if they cannot be listed whole.
+async fn listed(
+    ports: Ports<'_>,
+    webhooks: &dyn Webhooks,
+    manner: Manner,
+    report: &mut Replayed,
+) -> Result<Option<Vec<Webhook>>, PortError> {
+    let mut all: Vec<Webhook> = Vec::new();
+    let (mut page, mut tries) = (1, 0);
+    while page <= PAGES_MAX {
+        let usual = ports.limits.call_timeout;
+        let Some(within) = manner.look.within(ports.clock.now(), usual) else { return Ok(None) };
+        let listed = match webhooks.list(page, LIST_PAGE_MAX, within).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                tries += 1;
+                let goes_on = is_passing(&error) && tries < TRIES_MAX;
+                keep_to(ports, &error).await?;
+                if goes_on {
+                    continue;
+                }
+                report.trouble = Some(error);
+                return Ok(None);
+            }
+        };
+        report.unreadable = report.unreadable.saturating_add(listed.unreadable);
+        let known = all.len();
+        let is_short = listed.webhooks.len() < usize::try_from(LIST_PAGE_MAX).unwrap_or(0);
+        for webhook in listed.webhooks {
+            if all.iter().all(|known| known.id != webhook.id) {
+                all.push(webhook);
+            }
+        }
+        // A page that is not full ends the list, and so does one without news.
+        if is_short || all.len() == known {
+            break;
+        }
+        page += 1;
+    }
+    Ok(Some(all))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::ports::{
     ApiError, ApiErrorKind, ErrorKind, IntentExpected, IntentWritten, PortError, SubmitError,
 };
 use crate::post::Post;
+use crate::probe;
 use crate::spend;
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between, utc_date};
@@ -89,6 +90,7 @@ pub async fn submit(ports: Ports<'_>, submission: &Submission) -> Result<Submitt
             if let Some(deferred) = held_back(ports, submission, None).await? {
                 return Ok(deferred);
             }
+            let now = ports.clock.now();
             let intent = Intent::open(submission, ports.random.token(), now, ports.limits);
             match ports.ledger.write_intent(&intent, IntentExpected::Absent(now)).await? {
                 IntentWritten::Done => pay(ports, intent).await,
@@ -138,8 +140,9 @@ async fn held_back(
     submission: &Submission,
     unaccepted: Option<&Post>,
 ) -> Result<Option<Submitted>, PortError> {
+    let pause = probe::held(ports, Scope::Paying, Look::Scheduled).await?;
     let now = ports.clock.now();
-    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::Paying, now).await? {
+    if let Some(pause) = pause {
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return Ok(Some(Submitted::Deferred { wait, because: Deferral::Paused(pause.why) }));
     }
@@ -165,7 +168,11 @@ async fn pay(ports: Ports<'_>, intent: Intent) -> Result<Submitted, PortError> {
         return Ok(Submitted::Unanswered { look_at });
     }
     match ports.jobs.submit(&intent.request, ports.limits.post_timeout).await {
-        Ok(job_id) => accepted(ports, &intent, job_id).await,
+        Ok(job_id) => {
+            let accepted = accepted(ports, &intent, job_id).await;
+            probe::paid(ports).await;
+            accepted
+        }
         Err(SubmitError::Unanswered(_)) => Ok(Submitted::Unanswered { look_at }),
         Err(SubmitError::Refused(error)) => refused(ports, &intent, post, error).await,
     }

@@ -4,6 +4,8 @@
 //! that was lost leaves a webhook whose secret nobody knows: it is found by a token in its
 //! description and deleted before another one is made.
 
+pub mod ensure;
+
 use std::future::Future;
 use std::time::Duration;
 

@@ -8,11 +8,11 @@ use crate::envelope::EventType;
 use crate::job::Kind;
 use crate::ports::Webhook;
 
-/// How the three events stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the events stand that shall be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscriptions {
-    /// Of each kind of job, in the order of [`Kind::ALL`].
-    pub standings: [(Kind, Standing); 3],
+    /// By kind of job.
+    pub standings: Vec<(Kind, Standing)>,
 }
 
 /// How one event stands.
@@ -55,15 +55,16 @@ impl fmt::Display for Standing {
 }
 
 impl Subscriptions {
-    /// Checks the account's webhooks. Where the receiver's URL is not known, any address counts as
-    /// its own, and nobody can say how many webhooks there should be.
-    pub fn of(url: Option<&str>, webhooks: &[Webhook]) -> Self {
-        Self { standings: Kind::ALL.map(|kind| (kind, standing(kind, url, webhooks))) }
+    /// Checks the account's webhooks for these kinds of job. Where the receiver's URL is not known,
+    /// any address counts as its own, and nobody can say how many webhooks there should be.
+    pub fn of(kinds: &[Kind], url: Option<&str>, webhooks: &[Webhook]) -> Self {
+        let standing = |kind: &Kind| (*kind, standing(*kind, url, webhooks));
+        Self { standings: kinds.iter().map(standing).collect() }
     }
 
     /// The events that are not delivered.
     pub fn wrong(&self) -> impl Iterator<Item = (Kind, Standing)> {
-        self.standings.into_iter().filter(|(_, standing)| !standing.is_right())
+        self.standings.iter().copied().filter(|(_, standing)| !standing.is_right())
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn of_extract(url: Option<&str>, webhooks: &[Webhook]) -> Standing {
-        Subscriptions::of(url, webhooks).standings[0].1
+        Subscriptions::of(&Kind::ALL, url, webhooks).standings[0].1
     }
 
     #[test]
@@ -130,9 +131,11 @@ mod tests {
             assert_eq!(of_extract(Some(URL), &webhooks), known, "{webhooks:?}");
             assert_eq!(of_extract(None, &webhooks), unknown, "{webhooks:?}");
         }
-        let checked = Subscriptions::of(Some(URL), &[batch]);
+        let checked = Subscriptions::of(&Kind::ALL, Some(URL), &[batch]);
         let wrong: Vec<_> = checked.wrong().collect();
         assert_eq!(wrong, [(Kind::Extract, Standing::Missing), (Kind::Crawl, Standing::Missing)]);
+        // An event that nobody wants is not missed.
+        assert!(Subscriptions::of(&[], Some(URL), &[]).standings.is_empty());
     }
 
     #[test]

@@ -62,6 +62,59 @@ pub async fn recover_due(ports: Ports<'_>, budget: u32) -> Result<Swept, PortErr
     Ok(swept)
 }
 
+/// Something that a sweep would look after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Overdue {
+    /// A row whose task would be sent.
+    Send(Box<Entry>),
+    /// A row that would be given up.
+    GiveUp(Box<Entry>),
+    /// A submission whose job would be looked for.
+    Recover(Box<Intent>),
+}
+
+/// Lists what [`sweep`] would look after now, at most `budget` rows of each, and changes nothing;
+/// how many rows do not decode.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn plan(
+    ports: Ports<'_>,
+    budget: u32,
+    hear: &mut (dyn FnMut(Overdue) + Send),
+) -> Result<u32, PortError> {
+    let now = ports.clock.now();
+    let (mut unreadable, mut left, mut cursor) = (0_u32, budget, None);
+    while left > 0 {
+        let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
+        unreadable = unreadable.saturating_add(page.unreadable);
+        for intent in page.items {
+            left = left.saturating_sub(1);
+            hear(Overdue::Recover(Box::new(intent)));
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    (left, cursor) = (budget, None);
+    while left > 0 {
+        let page = ports.ledger.list_due(now, cursor.as_ref(), PAGE.min(left)).await?;
+        unreadable = unreadable.saturating_add(page.unreadable);
+        for entry in page.items {
+            left = left.saturating_sub(1);
+            let entry = Box::new(entry);
+            let is_poison = entry.counters.sweeps >= ports.limits.sweeps_max;
+            hear(if is_poison { Overdue::GiveUp(entry) } else { Overdue::Send(entry) });
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(unreadable)
+}
+
 async fn is_paused(ports: Ports<'_>) -> Result<bool, PortError> {
     let now = ports.clock.now();
     Ok(ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some())

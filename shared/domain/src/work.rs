@@ -4,6 +4,7 @@
 //! truth. Working is idempotent: two workers on one job waste one call and change nothing.
 
 mod extract;
+mod follow_up;
 mod parent;
 mod resubmit;
 mod settle;
@@ -21,6 +22,7 @@ use crate::job::{JobId, JobStatus, Kind};
 use crate::limits::QUEUE_DELAY_MAX;
 use crate::pause::Scope;
 use crate::ports::{ApiError, PortError};
+use crate::probe;
 use crate::steps::Ports;
 use crate::task::Task;
 use crate::time::{Timestamp, after, between};
@@ -33,6 +35,8 @@ pub enum Worked {
     Stored {
         /// Where.
         key: String,
+        /// What became of failed items, where the policy asks for them once more.
+        follow_up: Option<FollowedUp>,
     },
     /// The job failed and was replaced.
     Superseded {
@@ -50,6 +54,33 @@ pub enum Worked {
     },
     /// There was nothing to do.
     Skipped(Skip),
+}
+
+/// What became of the items of a stored batch or crawl that failed retryably.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowedUp {
+    /// A row asks for them once more.
+    Asked {
+        /// How many items it asks for.
+        items: usize,
+        /// How many more there are than one batch may hold.
+        left: usize,
+    },
+    /// The lineage was tried as often as it may be.
+    Capped {
+        /// How many items would have been tried again.
+        items: usize,
+    },
+}
+
+impl Worked {
+    /// The same with what became of failed items, if the result was stored.
+    fn followed_up(self, with: FollowedUp) -> Self {
+        match self {
+            Self::Stored { key, .. } => Self::Stored { key, follow_up: Some(with) },
+            other => other,
+        }
+    }
 }
 
 /// Why a row was put off.
@@ -129,9 +160,14 @@ pub async fn look(ports: Ports<'_>, task: &Task, look: Look) -> Result<Worked, P
         let post = post.clone();
         return Box::pin(resubmit::recover(ports, entry, post, look)).await;
     }
-    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
+    if let Some(pause) = probe::held(ports, Scope::All, look).await? {
+        let now = ports.clock.now();
         let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
         return put_off_for(ports, entry, wait, PutOff::Paused(pause.why)).await;
+    }
+    if entry.follow_up.is_some() {
+        // It is no job of the platform's: there is nothing to ask for.
+        return Box::pin(follow_up::work(ports, entry, look)).await;
     }
     if let Some(worked) = Box::pin(unlinked::put_off_unasked(ports, &entry)).await? {
         return Ok(worked);

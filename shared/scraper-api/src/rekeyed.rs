@@ -18,8 +18,8 @@ use domain::time::{Timestamp, between};
 use crate::client::ScraperApi;
 use crate::config::ApiKey;
 
-/// Status with which the platform refuses a key.
-const UNAUTHORIZED: u16 = 401;
+/// Statuses with which the platform refuses a key: that it knows none such, and that it may not.
+const REFUSALS: [u16; 2] = [401, 403];
 
 /// Why a key cannot be read. Says what to do, and shows no key.
 pub type KeyTrouble = Box<dyn Error + Send + Sync>;
@@ -58,7 +58,7 @@ impl Rekeyed {
     /// Whether another try makes sense: the key was refused and has been read again.
     async fn has_new_key(&self, error: &ApiError) -> bool {
         // Without a status nothing was sent, since there is no key yet.
-        let is_refusal = matches!(error.status, None | Some(UNAUTHORIZED));
+        let is_refusal = error.status.is_none_or(|status| REFUSALS.contains(&status));
         if error.kind != ApiErrorKind::Denied || !is_refusal || !self.claim() {
             return false;
         }

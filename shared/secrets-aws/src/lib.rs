@@ -12,6 +12,7 @@
 //! docs/secrets.md tells operators what to store and how.
 
 mod api_key;
+mod begin;
 mod secrets;
 mod since;
 #[cfg(feature = "testing")]
@@ -20,6 +21,7 @@ mod vault;
 mod version;
 
 pub use api_key::{ApiKeySource, ApiKeyText};
+pub use begin::Begun;
 pub use domain::limits::PREVIOUS_GRACE;
 pub use secrets::AwsSecrets;
 pub use since::instant_of as promoted_at;

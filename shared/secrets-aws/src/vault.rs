@@ -37,7 +37,7 @@ const VAULT: &str = "vault";
 /// version; a promotion four.
 #[derive(Clone)]
 pub struct AwsVault {
-    client: Client,
+    pub(crate) client: Client,
     endpoint: String,
     ids: Vec<String>,
 }
@@ -59,13 +59,13 @@ struct Failed {
 }
 
 /// What `DescribeSecret` tells: whether a function rotates the secret, and the labels of versions.
-struct Described {
-    is_rotated: bool,
+pub(crate) struct Described {
+    pub(crate) is_rotated: bool,
     labels: BTreeMap<String, Vec<String>>,
 }
 
 impl Described {
-    fn holder(&self, stage: Stage) -> Option<&str> {
+    pub(crate) fn holder(&self, stage: Stage) -> Option<&str> {
         let has = |labels: &Vec<String>| labels.iter().any(|it| it == label(stage));
         let holder = self.labels.iter().find(|(_, labels)| has(labels));
         holder.map(|(id, _)| id.as_str())
@@ -85,7 +85,7 @@ impl AwsVault {
         Self { client: Client::new(config), endpoint: endpoint(config), ids: ids.to_vec() }
     }
 
-    fn failed<E>(
+    pub(crate) fn failed<E>(
         &self,
         operation: &'static str,
         slot: &SlotId,
@@ -116,7 +116,7 @@ impl AwsVault {
         PortError::new(VAULT, operation, kind).with_source(failed)
     }
 
-    async fn describe(
+    pub(crate) async fn describe(
         &self,
         operation: &'static str,
         slot: &SlotId,
@@ -188,6 +188,9 @@ impl AwsVault {
 
 /// What a version holds.
 fn understood(output: GetSecretValueOutput, stage: Stage) -> Holds {
+    if output.secret_string.is_none() && output.secret_binary.is_none() {
+        return Holds::Nothing;
+    }
     let version = version::Version::of(output);
     let secret = version.text().and_then(|text| Ok(Secret::parse_stored(text)?));
     match secret {

@@ -2,14 +2,17 @@
 
 use domain::envelope::EnvelopeFormat;
 use domain::limits::Limits;
+use domain::rotate::Strategy;
 use domain::signature::scheme::Scheme;
+use domain::tick::Rules;
 
 use crate::environment::Environment;
 use crate::problem::Problems;
 use crate::reader::{InForce, Reader};
 use crate::relations;
-use crate::resolve::{envelope, limits, scheme_in_force};
+use crate::resolve::{envelope, limits, scheme_in_force, strategy};
 use crate::role::Role;
+use crate::upkeep::{self, Unset};
 
 /// What every function needs.
 #[derive(Debug, Clone)]
@@ -18,7 +21,7 @@ pub struct Shared {
     pub stack: String,
     /// The table that is the ledger.
     pub table: String,
-    /// The queue of tasks.
+    /// The queue of tasks; empty for a function that has no use for it.
     pub queue_url: String,
     /// The bounds of the pipeline; those that the function does not read are the defaults.
     pub limits: Limits,
@@ -74,8 +77,21 @@ pub struct SchedulerSettings {
     pub shared: Shared,
     /// The platform's API.
     pub api: Api,
-    /// Most rows of the ledger that one tick sweeps.
-    pub tick_rows: u32,
+    /// What a run does.
+    pub upkeep: Rules,
+}
+
+/// What the rotator function needs.
+#[derive(Debug, Clone)]
+pub struct RotatorSettings {
+    /// What every function needs.
+    pub shared: Shared,
+    /// The platform's API.
+    pub api: Api,
+    /// The secrets that hold the signing secrets.
+    pub webhook_secret_ids: Vec<String>,
+    /// How a secret is replaced.
+    pub strategy: Strategy,
 }
 
 impl ReceiverSettings {
@@ -129,8 +145,34 @@ impl SchedulerSettings {
     pub fn load(environment: &Environment) -> Result<Self, Problems> {
         let mut reader = Reader::of_function(Role::Scheduler, environment);
         let read = &mut reader;
-        let loaded =
-            Self { api: api(read), tick_rows: read.count("tick_rows"), shared: shared(read) };
+        let public_url = read.url("public_url");
+        let loaded = Self {
+            api: api(read),
+            upkeep: upkeep::rules(read, public_url, Unset::EachRun),
+            shared: shared(read),
+        };
+        relations::check_connect(read, loaded.api.connect_timeout, &loaded.shared.limits);
+        let in_force = reader.finish()?;
+        Ok(Self { shared: Shared { in_force, ..loaded.shared }, ..loaded })
+    }
+}
+
+impl RotatorSettings {
+    /// Reads and checks the variables.
+    ///
+    /// # Errors
+    /// Everything that is missing, wrong or read by nobody, without any value.
+    pub fn load(environment: &Environment) -> Result<Self, Problems> {
+        let mut reader = Reader::of_function(Role::Rotator, environment);
+        let read = &mut reader;
+        let loaded = Self {
+            api: api(read),
+            webhook_secret_ids: read
+                .read("webhook_secret_ids", |_, raw| raw.secret_ids())
+                .unwrap_or_default(),
+            strategy: strategy(read),
+            shared: shared(read),
+        };
         relations::check_connect(read, loaded.api.connect_timeout, &loaded.shared.limits);
         let in_force = reader.finish()?;
         Ok(Self { shared: Shared { in_force, ..loaded.shared }, ..loaded })

@@ -22,10 +22,13 @@ mod secret_text;
 mod settings;
 mod source;
 mod table;
+mod upkeep;
 
 pub use environment::{Environment, LogLevel};
 pub use form::{Form, Marks};
-pub use function::{Api, ReceiverSettings, SchedulerSettings, Shared, WorkerSettings};
+pub use function::{
+    Api, ReceiverSettings, RotatorSettings, SchedulerSettings, Shared, WorkerSettings,
+};
 pub use markdown::markdown;
 pub use problem::{Problem, Problems};
 pub use reader::InForce;

@@ -8,13 +8,16 @@ use crate::table::{Default, OTHER_VARIABLES, Setting, table};
 const HEAD: &str = include_str!("configuration.md");
 
 /// The headings of the groups, with what each is about.
-const GROUPS: [(&str, &str); 7] = [
+const GROUPS: [(&str, &str); 10] = [
     ("", "Places, platform and server"),
+    ("reconcile", "Comparing the platform's job lists with the ledger"),
+    ("replay", "Reading the delivery logs"),
     ("pace", "Pace of submissions"),
     ("receiver", "Bounds of the receiver"),
     ("signing", "Signatures"),
     ("envelope", "What is read of a delivery"),
     ("limits", "Bounds of the pipeline"),
+    ("policies", "What is paid for only where you want it"),
     (AWS, "On AWS"),
 ];
 

@@ -248,11 +248,14 @@ impl Reader {
     }
 
     pub(crate) fn duration(&mut self, name: &'static str) -> Duration {
-        let duration = self.read(name, |form, raw| match form {
+        self.optional_duration(name).unwrap_or_default()
+    }
+
+    pub(crate) fn optional_duration(&mut self, name: &'static str) -> Option<Duration> {
+        self.read(name, |form, raw| match form {
             Form::Duration { min, max } => raw.duration(min, max),
             _ => None,
-        });
-        duration.unwrap_or_default()
+        })
     }
 
     pub(crate) fn bytes(&mut self, name: &'static str) -> usize {

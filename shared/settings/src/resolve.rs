@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use domain::envelope::EnvelopeFormat;
 use domain::envelope::pointer::{Pointer, PointerList};
-use domain::limits::Limits;
+use domain::limits::{Limits, Policies};
+use domain::rotate::Strategy;
 use domain::signature::dimension::{BodyForm, HeaderName};
 use domain::signature::preset::Preset;
 use domain::signature::scheme::{PresetConfig, Scheme, SchemeConfig};
@@ -17,6 +18,7 @@ use crate::reader::Reader;
 use crate::relations;
 use crate::settings::{Aws, Backend, Pacing, Receiver, Settings};
 use crate::source::Sources;
+use crate::upkeep::{self, Unset};
 
 /// Reads and checks all settings.
 ///
@@ -27,6 +29,7 @@ pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
     let read = &mut reader;
     let scheme = scheme_in_force(read)?;
     let envelope = envelope(read);
+    let public_url = read.url("public_url");
     let mut settings = Settings {
         data_dir: read.path("data_dir").unwrap_or_default(),
         api_url: read.url("api_url").unwrap_or_default(),
@@ -43,12 +46,13 @@ pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Problems> {
             .read("listen", |_, raw| raw.address())
             .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
         webhook_path: read.read("webhook_path", |_, raw| raw.http_path()).unwrap_or_default(),
-        public_url: read.url("public_url"),
+        public_url: public_url.clone(),
+        rotation_strategy: strategy(read),
         metrics_listen: read.read("metrics_listen", |_, raw| raw.address()),
         workers: read.count("workers"),
         task_hold: read.duration("task_hold"),
         tick: read.duration("tick"),
-        tick_rows: read.count("tick_rows"),
+        upkeep: upkeep::rules(read, public_url, Unset::NowAndThen),
         receiver: Receiver {
             connections: usize::try_from(read.count("receiver.connections")).unwrap_or_default(),
             body_bytes: read.bytes("receiver.body_bytes"),
@@ -91,6 +95,12 @@ fn backend(read: &mut Reader) -> Backend {
     if is_aws { Backend::Aws(aws) } else { Backend::Embedded }
 }
 
+/// How a signing secret is replaced.
+pub(crate) fn strategy(read: &mut Reader) -> Strategy {
+    let word = read.word("rotation_strategy");
+    word.and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
 pub(crate) fn limits(read: &mut Reader) -> Limits {
     Limits {
         enqueue_grace: read.duration("limits.enqueue_grace"),
@@ -120,7 +130,15 @@ pub(crate) fn limits(read: &mut Reader) -> Limits {
         secret_cooldown: read.duration("limits.secret_cooldown"),
         secret_max_age: read.duration("limits.secret_max_age"),
         spend_per_day: read.optional_count("limits.spend_per_day"),
+        policies: Policies {
+            resubmit_unlinked: is_on(read, "policies.resubmit_unlinked"),
+            resubmit_failed_items: is_on(read, "policies.resubmit_failed_items"),
+        },
     }
+}
+
+fn is_on(read: &mut Reader, name: &'static str) -> bool {
+    read.word(name).as_deref() == Some("on")
 }
 
 /// The signature scheme, or the default in place of a wrong one, so that the rest is checked as

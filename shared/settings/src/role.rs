@@ -13,11 +13,13 @@ pub enum Role {
     Worker,
     /// Looks after what is overdue.
     Scheduler,
+    /// Rotates signing secrets.
+    Rotator,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 3] = [Self::Receiver, Self::Worker, Self::Scheduler];
+    pub const ALL: [Self; 4] = [Self::Receiver, Self::Worker, Self::Scheduler, Self::Rotator];
 
     /// The role in texts, logs and metrics.
     pub const fn as_str(self) -> &'static str {
@@ -25,6 +27,7 @@ impl Role {
             Self::Receiver => "receiver",
             Self::Worker => "worker",
             Self::Scheduler => "scheduler",
+            Self::Rotator => "rotator",
         }
     }
 }

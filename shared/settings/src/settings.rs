@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use domain::envelope::EnvelopeFormat;
 use domain::limits::Limits;
+use domain::rotate::Strategy;
 use domain::signature::scheme::Scheme;
+use domain::tick::Rules;
 
 use crate::reader::InForce;
 use crate::secret_text::SecretText;
@@ -34,6 +36,8 @@ pub struct Settings {
     pub webhook_path: String,
     /// The address that the platform delivers to.
     pub public_url: Option<String>,
+    /// How a signing secret is replaced.
+    pub rotation_strategy: Strategy,
     /// Where metrics are served; `None` if nowhere.
     pub metrics_listen: Option<SocketAddr>,
     /// Tasks worked at once.
@@ -42,8 +46,8 @@ pub struct Settings {
     pub task_hold: Duration,
     /// Pause between two ticks.
     pub tick: Duration,
-    /// Rows per tick.
-    pub tick_rows: u32,
+    /// What a tick does, and how often.
+    pub upkeep: Rules,
     /// Bounds of the receiver.
     pub receiver: Receiver,
     /// How deliveries are signed.

@@ -3,7 +3,9 @@
 mod aws;
 mod general;
 mod limits;
+mod policies;
 mod receiver;
+mod upkeep;
 
 use std::time::Duration;
 
@@ -74,7 +76,8 @@ pub const OTHER_VARIABLES: [(&str, &str); 2] = [
 
 /// All settings, in the order in which they are documented.
 pub fn table() -> impl Iterator<Item = &'static Setting> {
-    general::GENERAL.iter().chain(receiver::RECEIVER).chain(limits::LIMITS).chain(aws::AWS)
+    let before_limits = general::GENERAL.iter().chain(upkeep::UPKEEP).chain(receiver::RECEIVER);
+    before_limits.chain(limits::LIMITS).chain(policies::POLICIES).chain(aws::AWS)
 }
 
 /// The setting of that name.
@@ -85,7 +88,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Setting> {
 const EVERY: ReadBy = ReadBy::verbs("every verb but `demo` and `simulate`");
 const API: ReadBy = ReadBy::verbs("every verb that asks the platform");
 const SERVE: ReadBy = ReadBy::verbs("`serve`");
-const SUBMIT: ReadBy = ReadBy::verbs("`submit`, `extract`, `serve`");
+const SUBMIT: ReadBy = ReadBy::verbs("`submit`, `poll`, `extract`, `serve`");
 const WORK: ReadBy = ReadBy::verbs("`serve`, `poll`, `extract`");
 
 const fn duration(min: Duration, max: Duration) -> Form {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::envelope::EnvelopeFormat;
-use domain::limits::Limits;
+use domain::limits::{Limits, Policies};
 use domain::signature::preset::Preset;
 
 use crate::*;
@@ -151,6 +151,21 @@ fn each_form_is_read_from_each_place() {
         assert_eq!(settings.envelope.events.len(), 2);
         assert_ne!(settings.scheme, Preset::Github.scheme().unwrap());
     }
+}
+
+/// What costs money is off until somebody asks for it by name.
+#[test]
+fn policies_are_off_until_they_are_switched_on() {
+    let of = |settings: Settings| settings.limits.policies;
+    assert_eq!(of(with(&[], &[], "").unwrap()), Policies::default());
+    let flags = [("policies.resubmit_unlinked", "on")];
+    let expected = Policies { resubmit_unlinked: true, ..Policies::default() };
+    assert_eq!(of(with(&flags, &[], "").unwrap()), expected);
+    let variables = [("GLEANER_POLICIES_RESUBMIT_FAILED_ITEMS", "on")];
+    let expected = Policies { resubmit_failed_items: true, ..Policies::default() };
+    assert_eq!(of(with(&[], &variables, "").unwrap()), expected);
+    let file = "[policies]\nresubmit_unlinked = 'off'\nresubmit_failed_items = 'yes'";
+    assert_eq!(problems(&[], &[], file).len(), 1);
 }
 
 #[test]

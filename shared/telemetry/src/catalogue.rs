@@ -3,7 +3,7 @@
 
 use domain::entry::{DeadReason, StateName};
 use settings::Role;
-use settings::Role::{Receiver, Scheduler, Worker};
+use settings::Role::{Receiver, Rotator, Scheduler, Worker};
 
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +129,15 @@ catalogue! {
             count(&[Receiver]);
         JobsStored = "jobs_stored", "Jobs whose result was stored.", count(&[Worker]).with_zero();
         JobsSuperseded = "jobs_superseded", "Failed jobs that were submitted again.", count(&[Worker]);
+        ItemsAskedAgain = "items_asked_again",
+            "Failed items of batches and crawls that are asked for once more.",
+            count(&[Worker]);
+        RetriesCapped = "retries_capped",
+            "Batches and crawls whose failed items were left, since the lineage's attempts are used up.",
+            count(&[Worker]);
+        RetriesUnspent = "retries_unspent",
+            "Looks at a job whose retry waits, since the day's spend is used up.",
+            count(&[Worker]);
         JobsDead = "jobs_dead",
             "Jobs that were given up, by a worker or by the sweep.",
             count(&[Worker, Scheduler]).with_zero();
@@ -153,6 +162,19 @@ catalogue! {
         JobsAnnounced = "jobs_announced",
             "Jobs that a job list called finished before any webhook did.",
             count(&[Scheduler]).with_zero();
+        JobsMissed = "jobs_missed",
+            "Finished jobs that nobody had announced, found in delivery logs and job lists: the gap.",
+            count(&[Scheduler]);
+        JobsExpected = "jobs_expected",
+            "Open jobs that the ledger did not know, found in job lists.",
+            count(&[Scheduler]);
+        LogPages = "log_pages", "Pages of delivery logs that were read.", count(&[Scheduler]);
+        ListTroubles = "list_troubles",
+            "Job lists and delivery logs that could not be read whole.",
+            count(&[Scheduler]);
+        ListedUnreadable = "listed_unreadable",
+            "Entries of job lists and delivery logs that cannot be read.",
+            count(&[Scheduler]);
         IntentsAdopted = "intents_adopted",
             "Submissions whose answer was lost and whose job was found.",
             count(&[Scheduler]);
@@ -166,6 +188,15 @@ catalogue! {
             "Rows that the sweep could not read or write, once in each sweep.",
             count(&[Scheduler]).with_zero();
         RowsExpired = "rows_expired", "Rows removed because their time had passed.", count(&[]);
+        RotationSteps = "rotation_steps",
+            "Steps of rotations of signing secrets that were taken.",
+            count(&[Rotator]);
+        RotationTroubles = "rotation_troubles",
+            "Steps of rotations that were refused, or did not come to their end.",
+            count(&[Rotator]);
+        WebhooksRetired = "webhooks_retired",
+            "Webhooks that a rotation replaced, and that were deleted after a last look at their log.",
+            count(&[Scheduler]);
         TickTroubles = "tick_troubles",
             "Parts of a tick that ended early.",
             count(&[Scheduler]).with_zero();
@@ -174,7 +205,7 @@ catalogue! {
             count(&[Scheduler]).with_zero();
         Starts = "starts",
             "Processes that were started.",
-            count(&[Receiver, Worker, Scheduler]).per_role();
+            count(&[Receiver, Worker, Scheduler, Rotator]).per_role();
     }
 }
 
@@ -187,6 +218,15 @@ catalogue! {
         Paused = "paused",
             "1 while the account is left alone, for want of tokens, of a valid key or of time; else 0.",
             Metric::of(Unit::None, &[Scheduler]);
+        ReconcileAge = "reconcile_age",
+            "How long ago the least recently compared job list was compared to its end.",
+            Metric::of(Unit::Seconds, &[Scheduler]);
+        ReplayAge = "replay_age",
+            "How long ago the delivery logs were read to the end of what was new.",
+            Metric::of(Unit::Seconds, &[Scheduler]);
+        SubscriptionsWrong = "subscriptions_wrong",
+            "Events of the three that no active webhook delivers to the receiver.",
+            Metric::of(Unit::Count, &[Scheduler]);
         QueueDepth = "queue_depth",
             "Tasks that wait for a worker; 100,000 stands for any more.",
             Metric::of(Unit::Count, &[]);

@@ -15,7 +15,7 @@ use crate::panics;
 
 /// Our own crates as they name themselves in lines. The simulator and what tests use count as
 /// libraries.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "aws_client",
     "domain",
     "embedded",
@@ -25,6 +25,7 @@ const OURS: [&str; 15] = [
     "queue_sqs",
     "receiver",
     "results",
+    "rotator",
     "scheduler",
     "scraper_api",
     "secrets_aws",

@@ -13,14 +13,19 @@ use domain::keyring::NoKeys;
 use domain::poll::BulkPolled;
 use domain::ports::{ApiError, ApiErrorKind, ErrorKind, PortError};
 use domain::receive::{Reception, Unavailable};
+use domain::reconcile::Reconciled;
+use domain::replay::Replayed;
 use domain::signature::Headers;
 use domain::signature::verdict::Unconfigured;
+use domain::subscriptions::Subscriptions;
 use domain::sweep::Swept;
+use domain::tick::{Outcome, Ran, TickReport};
+use domain::time::{Timestamp, after};
 use domain::work::{PutOff, Skip, Worked};
 use serde_json::{Value, json};
 use settings::LogLevel;
 use telemetry::tell::{
-    delivery, delivery_unread, expired_removed, polled, swept, task, task_panicked, tick,
+    delivery, delivery_unread, expired_removed, polled, swept, task, task_panicked, tick, ticked,
 };
 use telemetry::{Form, Metrics, invocation, start_into};
 
@@ -69,7 +74,7 @@ fn tell_tasks(metrics: &Metrics) {
     let put_off = |because| Worked::PutOff { wait: Duration::from_secs(90), because };
     let api = ApiError::new(ApiErrorKind::Unavailable, "no answer came in time");
     for worked in [
-        Ok(Worked::Stored { key: "kind=extract/j1".to_owned() }),
+        Ok(Worked::Stored { key: "kind=extract/j1".to_owned(), follow_up: None }),
         Ok(Worked::Superseded { by: JobId::parse("j2").unwrap() }),
         Ok(Worked::Dead(DeadReason::Gone)),
         Ok(put_off(PutOff::Unfinished(JobStatus::Processing))),
@@ -89,6 +94,31 @@ fn tell_ticks(metrics: &Metrics) {
     polled(metrics, &Ok(BulkPolled { trouble: Some(error), ..BulkPolled::default() }));
     polled(metrics, &Err(trouble()));
     expired_removed(metrics, &Err(trouble()));
+}
+
+fn tell_upkeep(metrics: &Metrics) {
+    let (at, limit) = (Timestamp::UNIX_EPOCH, ApiErrorKind::Throttled);
+    let replayed = Replayed {
+        announced: 2,
+        unknown: 1,
+        oldest: Some(at),
+        subscriptions: Some(Subscriptions::of(&Kind::ALL, None, &[])),
+        trouble: Some(ApiError::new(limit, "slow down")),
+        ..Replayed::default()
+    };
+    let reconciled =
+        Reconciled { announced: 1, unreadable: 2, faulty: 3, unsure: 4, ..Reconciled::default() };
+    let report = TickReport {
+        ended: after(at, Duration::from_mins(1)),
+        swept: Some(Ok(Swept { sent: 5, ..Swept::default() })),
+        replayed: Some(Outcome { did: replayed, error: Some(trouble()) }),
+        reconciled: Some(Outcome { did: reconciled, error: Some(trouble()) }),
+        claim: Some(trouble()),
+        ..TickReport::default()
+    };
+    ticked(metrics, &report);
+    ticked(metrics, &TickReport { ran: Ran::Elsewhere, ..TickReport::default() });
+    ticked(metrics, &TickReport::default());
 }
 
 fn tell_nothing(metrics: &Metrics) {
@@ -124,6 +154,8 @@ fn lines_say_what_happened_and_in_which_invocation() {
     insta::assert_snapshot!("tasks", shown(&lines(&log)));
     tell_ticks(&metrics);
     insta::assert_snapshot!("ticks", shown(&lines(&log)));
+    tell_upkeep(&metrics);
+    insta::assert_snapshot!("upkeep", shown(&lines(&log)));
     tell_nothing(&metrics);
     assert_eq!(lines(&log), Vec::<Value>::new());
     let _entered = invocation("8e1b").entered();

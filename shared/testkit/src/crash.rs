@@ -19,6 +19,7 @@ mod end;
 mod process;
 pub mod receive;
 pub mod rotate;
+pub mod tick;
 pub mod work;
 mod world;
 
@@ -52,6 +53,13 @@ macro_rules! crash_tests {
                 ]
             }
             $crate::crash_tests! {
+                @part tick, $make, [
+                    jobs_that_only_the_lists_show,
+                    jobs_that_only_the_logs_show,
+                    jobs_that_were_missed_in_every_way,
+                ]
+            }
+            $crate::crash_tests! {
                 @part work, $make, [
                     a_completed_job,
                     a_completed_job_of_ours,
@@ -62,6 +70,7 @@ macro_rules! crash_tests {
                     a_failed_job_whose_next_try_is_not_answered,
                     a_failed_job_whose_next_try_is_refused_for_now,
                     a_batch_of_three_pages,
+                    a_batch_whose_failed_item_is_asked_for_again,
                     a_failed_batch,
                 ]
             }

@@ -44,7 +44,7 @@ const ABSENT: [&str; 7] = [
 
 /// The actions that each call needs: port, operations, actions. docs/table.md and docs/iam.json
 /// tell them by the place that they are on.
-const ACTIONS: [(&str, &[&str], &str); 19] = [
+const ACTIONS: [(&str, &[&str], &str); 20] = [
     ("ledger", &["load", "load_intent", "load_control"], "dynamodb:GetItem on the table"),
     (
         "ledger",
@@ -91,6 +91,12 @@ const ACTIONS: [(&str, &[&str], &str); 19] = [
         SECRETS,
         &[KEEP],
         "secretsmanager:PutSecretValue on the secret, and kms:GenerateDataKey on a key of its own",
+    ),
+    (
+        "vault",
+        &["slots", "read", "begin_rotation"],
+        "secretsmanager:DescribeSecret, GetSecretValue and RotateSecret on the secret, and \
+         kms:Decrypt on a key of its own",
     ),
     (STACK, &[DESCRIBE], "cloudformation:DescribeStacks on the stack"),
 ];

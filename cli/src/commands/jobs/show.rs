@@ -41,6 +41,7 @@ impl fmt::Display for Shown {
             write!(out, " by {by}")?;
         }
         field(out, "url", self.url.as_ref())?;
+        field(out, "follow-up of", entry.follow_up.as_ref())?;
         field(out, "generation", Some(entry.generation))?;
         field(out, "version", Some(entry.version))?;
         field(out, "first seen", Some(entry.first_seen))?;

@@ -96,7 +96,7 @@ impl Call<'_> {
 
     async fn rounds(&self, once: bool) -> Result<Ended, CliError> {
         let ports = self.backend.pipeline.ports();
-        let sweep_rows = self.backend.settings.tick_rows;
+        let sweep_rows = self.backend.settings.upkeep.rows;
         let ended = poll_open(ports, self, self.patience, sweep_rows, once).await;
         if let Some(error) = self.with(|progress| progress.broken.take()) {
             return Err(error);

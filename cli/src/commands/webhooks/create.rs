@@ -11,8 +11,6 @@ use super::{Account, parse_description, parse_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, note};
-use crate::subscribing::{delete, patiently, subscribe};
-use system::{SystemClock, SystemRandom};
 
 /// Register webhooks, one per event, and keep their signing secrets.
 ///
@@ -37,27 +35,19 @@ pub(super) struct Create {
     show_secret: bool,
 }
 
-fn parse_kind(text: &str) -> Result<Kind, String> {
+pub(crate) fn parse_kind(text: &str) -> Result<Kind, String> {
     // The platform's word for the event is as good.
     text.strip_suffix("_completed").unwrap_or(text).parse().map_err(|error| format!("{error}"))
 }
 
 impl Create {
     pub(super) async fn run(self, output: Output, account: &Account) -> Result<(), CliError> {
-        let url = self.url.clone().or_else(|| account.settings.public_url.clone());
-        let url = url.ok_or_else(|| {
-            CliError::new(Exit::Usage, "where deliveries shall go is not known").hint(
-                "give --url, or set public_url to the URL under which the platform reaches `gleaner serve`",
-            )
-        })?;
+        let url = account.url(self.url.as_ref())?;
         let keeper = &account.keeper;
         // Before the platform is asked for anything: a secret must find its place.
         keeper.prepare().await?;
         let known = keeper.known().await?;
-        let kinds = match self.events.as_slice() {
-            [] => keeper.kinds().await?,
-            events => Kind::ALL.into_iter().filter(|kind| events.contains(kind)).collect(),
-        };
+        let kinds = account.kinds(&self.events).await?;
         let present = account.webhooks().await?;
         let same = |kind| {
             let event = EventType::completed(kind);
@@ -80,36 +70,35 @@ impl Create {
                     event = unknown.event_type.as_str(),
                 ));
             }
-            let (webhook, secret) = self.create(account, &url, kind).await?;
+            let (webhook, secret) = account.create(&url, kind, &self.description).await?;
             let row = Row::of(&webhook, "created", true);
             output.print(&if self.show_secret { row.showing(secret.expose()) } else { row })?;
         }
         Ok(())
     }
+}
 
+impl Account {
     /// Registers one webhook and keeps its secret; a webhook whose secret cannot be kept is
     /// deleted again.
-    async fn create(
+    pub(super) async fn create(
         &self,
-        account: &Account,
         url: &str,
         kind: Kind,
+        description: &str,
     ) -> Result<(Webhook, Secret), CliError> {
-        let within = account.settings.limits.call_timeout;
         let wanted = NewWebhook {
             url: url.to_owned(),
             event_type: EventType::completed(kind),
-            description: Some(self.description.clone()),
+            description: Some(description.to_owned()),
         };
-        let created =
-            subscribe(&*account.api, &SystemClock, &SystemRandom, &wanted, within).await?;
-        let error = match keep(account, kind, &created).await {
+        let created = self.patient().register(&wanted).await?;
+        let error = match keep(self, kind, &created).await {
             Ok(secret) => return Ok((created.webhook, secret)),
             Err(error) => error,
         };
         let id = &created.webhook.id;
-        let call = || delete(&*account.api, id, within);
-        if patiently(&SystemClock, &SystemRandom, call).await.is_err() {
+        if self.patient().delete(id).await.is_err() {
             let id = id.as_str();
             note(&format!(
                 "note: webhook {id} was made and its secret is lost; remove it with `gleaner \

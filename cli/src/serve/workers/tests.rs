@@ -13,9 +13,10 @@ use domain::signature::preset::Preset;
 use domain::signature::secret::Secret;
 use domain::task::Task;
 use domain::testing::{
-    ManualClock, MemoryLedger, MemoryQueue, MemoryResults, ScriptedJobs, SeededRandom,
-    extract_answer,
+    ManualClock, MemoryLedger, MemoryQueue, MemoryResults, MemoryWebhooks, ScriptedJobs,
+    SeededRandom, extract_answer,
 };
+use domain::tick::Rules;
 use telemetry::Metrics;
 
 use super::*;
@@ -137,6 +138,7 @@ impl Site {
             domain::announce::announce(ports, key, Cause::Delivery, None).await.unwrap();
         }
         let server = Server {
+            webhooks: Arc::new(MemoryWebhooks::new(Arc::clone(&pipeline.clock))),
             pipeline,
             source: Arc::new(Source(Arc::clone(&queue))),
             keyring: Arc::new(Keyring::new(Arc::new(NoSecrets), scheme, &limits)),
@@ -146,7 +148,7 @@ impl Site {
                 workers: 2,
                 hold: Duration::from_secs(90),
                 tick: Duration::from_secs(5),
-                tick_budget: 100,
+                upkeep: Rules::default(),
                 bounds: ReceiverBounds::default(),
             },
             metrics: Arc::new(Metrics::for_scrapes()),

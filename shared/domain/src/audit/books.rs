@@ -15,6 +15,8 @@ pub(super) struct Row {
     reason: Option<DeadReason>,
     due_at: Option<Timestamp>,
     pub(super) object: Option<StoredObject>,
+    /// Whether it is no job of the platform's: it asks for failed items of one.
+    is_follow_up: bool,
     /// Keys that the row's result may have.
     pub(super) keys: Vec<String>,
 }
@@ -30,7 +32,14 @@ impl Row {
             Some(object) => vec![object.key.clone()],
             None => super::objects::keys_of(entry),
         };
-        Self { state: entry.state.name(), reason, due_at: entry.due_at, object, keys }
+        Self {
+            state: entry.state.name(),
+            reason,
+            due_at: entry.due_at,
+            object,
+            is_follow_up: entry.follow_up.is_some(),
+            keys,
+        }
     }
 
     fn described(&self) -> String {
@@ -157,7 +166,9 @@ impl Books {
                 None => kind.unknown += 1,
             }
         }
-        for key in self.rows.keys().filter(|key| !self.listed.contains_key(key)) {
+        let is_missed =
+            |key: &JobKey, row: &Row| !row.is_follow_up && !self.listed.contains_key(key);
+        for (key, _) in self.rows.iter().filter(|(key, row)| is_missed(key, row)) {
             sheet.kind(key.kind).unlisted += 1;
         }
     }

@@ -362,6 +362,22 @@ async fn a_platform_that_cannot_be_asked_leaves_its_part_unproved() {
     assert_eq!(sheet.kinds[&Kind::Extract].unlisted, 1);
 }
 
+/// A row that asks for failed items of a batch is no job that the platform should list.
+#[tokio::test]
+async fn a_follow_up_is_not_missed_in_the_lists() {
+    let rig = Rig::new();
+    let parent = JobKey::new(Kind::Batch, JobId::parse("batch-1").unwrap());
+    let link = crate::follow_up::own_link(&parent, None);
+    let key = crate::follow_up::key_of(&parent);
+    let at = after(start(), Duration::from_mins(1));
+    let row = Entry::follow_up(key, parent, link, at, &rig.limits);
+    let by = JobId::parse("batch-2").unwrap();
+    rig.ledger.place(&row.settled(State::Superseded { by }, Cause::Work, at, &rig.limits));
+    let sheet = rig.audit().await;
+    assert!(sheet.balances());
+    assert_eq!(sheet.kinds.get(&Kind::Batch).map_or(0, |kind| kind.unlisted), 0);
+}
+
 /// A platform that is busy is asked again.
 #[tokio::test]
 async fn a_busy_platform_is_asked_with_patience() {

@@ -35,7 +35,7 @@ impl Entry {
         entry
     }
 
-    fn blank(key: JobKey, state: State, now: Timestamp) -> Self {
+    pub(super) fn blank(key: JobKey, state: State, now: Timestamp) -> Self {
         Self {
             key,
             state,
@@ -52,6 +52,7 @@ impl Entry {
             counters: Counters::default(),
             token: None,
             run: None,
+            follow_up: None,
             discarded: None,
             history: Vec::new(),
         }
@@ -264,7 +265,7 @@ impl Entry {
         Self { state, version: self.version.saturating_add(1), ..self.clone() }
     }
 
-    fn record(
+    pub(super) fn record(
         &mut self,
         from: Option<StateName>,
         cause: Cause,

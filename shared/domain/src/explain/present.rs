@@ -104,13 +104,17 @@ fn stands(entry: &Entry, known: Known<'_>) -> Story {
 }
 
 fn received(entry: &Entry, known: Known<'_>) -> Story {
-    let mut sentences = vec![match &entry.run {
-        Some(run) => format!(
+    let mut sentences = vec![match (&entry.run, &entry.follow_up) {
+        (_, Some(parent)) => format!(
+            "No job of the platform's: failed items of {parent} are to be asked for once more, in a \
+             new batch."
+        ),
+        (Some(run), None) => format!(
             "Its result pages are being read: {} parts are stored, page {} is next.",
             run.parts.len(),
             run.next_page
         ),
-        None => "Announced as settled; a worker shall ask the platform.".to_owned(),
+        (None, None) => "Announced as settled; a worker shall ask the platform.".to_owned(),
     }];
     let counters = &entry.counters;
     let counted = [

@@ -172,6 +172,14 @@ fn each_state_says_what_comes_next_and_when() {
     says(&Facts::of(Some(replaced)).explained().next, "gleaner explain job-2");
 }
 
+/// A follow-up is no job of the platform's, and says whose items it asks for.
+#[test]
+fn a_follow_up_is_told_as_what_it_is() {
+    let parent = JobKey::new(Kind::Batch, JobId::parse("parent-1").unwrap());
+    let entry = Entry { follow_up: Some(parent), ..received(0) };
+    says(&Facts::of(Some(entry)).explained().present, "failed items of batch parent-1");
+}
+
 #[test]
 fn each_reason_of_death_is_told_in_words_of_its_own() {
     let mut told: Vec<_> = DeadReason::ALL
@@ -209,7 +217,8 @@ fn an_unknown_job_is_told_apart_from_a_forgotten_one() {
 #[test]
 fn a_pause_moves_what_comes_next() {
     let mut facts = Facts::of(Some(received(0)));
-    facts.pause = Some(Pause { until: at(500), why: "payment_required".to_owned() });
+    facts.pause =
+        Some(Pause { until: at(500), why: "payment_required".to_owned(), unproved: true });
     let told = facts.explained();
     assert_eq!(told.next_at, Some(at(500)));
     says(&told.remarks[0], "payment_required");

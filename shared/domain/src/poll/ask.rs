@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::job::{JobKey, Kind};
 use crate::pause::Scope;
 use crate::ports::{ApiError, ApiErrorKind, PageRequest, PortError};
+use crate::probe;
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between};
 use crate::work::{Look, PutOff};
@@ -31,14 +32,15 @@ pub(super) async fn ask(
     deadline: Timestamp,
 ) -> Result<Answer, PortError> {
     let (now, limits) = (ports.clock.now(), ports.limits);
-    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
+    let look = Look::Until(deadline);
+    if let Some(pause) = probe::held(ports, Scope::All, look).await? {
         return Ok(Answer::Not(PutOff::Paused(pause.why), between(now, pause.until)));
     }
     let usual = match key.kind {
         Kind::Extract => limits.call_timeout,
         Kind::Batch | Kind::Crawl => limits.page_timeout,
     };
-    let Some(within) = Look::Until(deadline).within(now, usual) else {
+    let Some(within) = look.within(ports.clock.now(), usual) else {
         return Ok(Answer::Not(PutOff::OutOfTime, Duration::ZERO));
     };
     let answer = match key.kind {

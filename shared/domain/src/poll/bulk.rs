@@ -12,6 +12,7 @@ use crate::job::{JobId, Kind};
 use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
 use crate::pause::Scope;
 use crate::ports::{ApiError, Cursor, ListPage, ListQuery, PortError};
+use crate::probe;
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, before};
 use crate::update::change;
@@ -54,7 +55,8 @@ const BULK_MIN: usize = 2;
 /// Those of the ledger and the queue.
 pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, PortError> {
     let mut report = BulkPolled::default();
-    if is_paused(ports).await? {
+    let look = Look::Scheduled;
+    if probe::held(ports, Scope::All, look).await?.is_some() {
         return Ok(report);
     }
     for (kind, jobs) in expected(ports, asked).await? {
@@ -63,7 +65,6 @@ pub async fn bulk_poll(ports: Ports<'_>, asked: Asked) -> Result<BulkPolled, Por
         }
         report.asked += number(jobs.len());
         let pages = &mut BTreeMap::new();
-        let look = Look::Scheduled;
         let mut walk = Walk { ports, kind, look, is_wide: true, pages, report: &mut report };
         let walked = walk.whole(jobs).await?;
         let now = ports.clock.now();
@@ -111,7 +112,8 @@ impl Lists {
         patience: super::Patience,
     ) -> Result<BulkPolled, PortError> {
         let mut report = BulkPolled::default();
-        if is_paused(ports).await? {
+        let look = Look::Until(patience.deadline);
+        if probe::held(ports, Scope::All, look).await?.is_some() {
             return Ok(report);
         }
         let open = expected(ports, Asked::Open).await?;
@@ -198,11 +200,6 @@ impl Watched {
         };
         self.pace.pause(&shown, now, bounds, chance)
     }
-}
-
-async fn is_paused(ports: Ports<'_>) -> Result<bool, PortError> {
-    let now = ports.clock.now();
-    Ok(ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some())
 }
 
 type Wanted = BTreeMap<JobId, Entry>;

@@ -73,7 +73,8 @@ impl Comparison<'_, '_> {
     fn walks(&self, saved: &Saved, now: Timestamp) -> Vec<Walk> {
         let remembered = self.ports.limits.remembered_from(now);
         let begin = before(now, self.rules.history).max(remembered);
-        let from = saved.watermark.map_or(begin, |watermark| watermark.max(remembered));
+        let reached = saved.watermark.filter(|_| !self.rules.anew);
+        let from = reached.map_or(begin, |watermark| watermark.max(remembered));
         let to = before(now, self.rules.threshold);
         let rest = |from| {
             let window = Window { from, to };
@@ -81,7 +82,7 @@ impl Comparison<'_, '_> {
         };
         match &saved.walk {
             _ if !saved.is_due(self.rules.every, now) => Vec::new(),
-            Some(walk) if !self.manner.is_dry => {
+            Some(walk) if !self.manner.is_dry && !self.rules.anew => {
                 let rest = rest(walk.window.to).filter(|_| !walk.is_last);
                 rest.into_iter().chain([walk.clone()]).collect()
             }
@@ -174,22 +175,22 @@ impl Comparison<'_, '_> {
             created_from: Some(walk.window.from),
             created_to: Some(walk.window.to),
         };
+        let mut trouble = None;
         for _ in 0..PAGE_TRIES_MAX {
             let usual = ports.limits.call_timeout;
-            let Some(within) = self.manner.look.within(ports.clock.now(), usual) else {
-                return Ok(None);
-            };
+            let Some(within) = self.manner.look.within(ports.clock.now(), usual) else { break };
             let error = match ports.jobs.list(self.kind, &query, within).await {
                 Ok(list) => return Ok(Some(list)),
                 Err(error) => error,
             };
             let is_passing = is_passing(&error);
             keep_to(ports, &error).await?;
-            self.report.trouble = Some(error);
+            trouble = Some(error);
             if !is_passing {
                 break;
             }
         }
+        self.report.trouble = trouble.or(self.report.trouble.take());
         Ok(None)
     }
 }

@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
             return Ok(Ended::OutOfTime);
         }
         let log = progress.at.logs.get(id).cloned().unwrap_or_default();
-        let mut reading = log.next(now);
+        let mut reading = log.next(self.rules.whole, now);
         self.report.webhooks = self.report.webhooks.saturating_add(1);
         let mut seen = BTreeSet::new();
         for read in 1..=PAGES_RUN_MAX {
@@ -142,6 +142,7 @@ impl Reader<'_, '_> {
 
     async fn page(&mut self, id: &WebhookId, reading: &Reading) -> Result<Page, PortError> {
         let ports = self.ports;
+        let mut last = None;
         for _ in 0..PAGE_TRIES_MAX {
             let usual = ports.limits.call_timeout;
             let Some(within) = self.manner.look.within(ports.clock.now(), usual) else { break };
@@ -153,11 +154,12 @@ impl Reader<'_, '_> {
             };
             let is_passing = is_passing(&error);
             keep_to(ports, &error).await?;
-            self.report.trouble = Some(error);
+            last = Some(error);
             if !is_passing {
                 break;
             }
         }
+        self.report.trouble = last.or(self.report.trouble.take());
         Ok(Page::None)
     }
 

@@ -75,12 +75,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// The reading that is under way, or the next one.
-    pub(super) fn next(&self, now: Timestamp) -> Reading {
-        if let Some(reading) = &self.reading {
+    /// The reading that is under way, or the next one; one from the first page on if `whole`.
+    pub(super) fn next(&self, whole: bool, now: Timestamp) -> Reading {
+        if let Some(reading) = self.reading.as_ref().filter(|_| !whole) {
             return reading.clone();
         }
-        let is_due = self.whole_at.is_none_or(|at| after(at, WHOLE_EVERY) <= now);
+        let is_due = whole || self.whole_at.is_none_or(|at| after(at, WHOLE_EVERY) <= now);
         let mode = match self.order {
             Order::NewestFirst if !is_due => Mode::Front,
             Order::OldestFirst if !is_due => Mode::Back { tail: self.tail },

@@ -8,6 +8,7 @@ use super::{Done, PROTECTED, Rotation, Staging, Step, Strategy};
 use crate::ports::{Holds, NewWebhook, Slot, VersionId, Webhook, WebhookChange, WebhookId};
 use crate::signature::secret::Secret;
 use crate::subscribe::Listed;
+use crate::subscriptions::is_same_url;
 use crate::time::Timestamp;
 
 /// What is known when a step begins.
@@ -190,7 +191,7 @@ fn set(known: Known<'_>, current: &Secret, pending: &Secret) -> Result<Plan, Ref
     // Without an old one there is nothing to follow.
     let model = known.webhooks.find(&old).unwrap_or(new);
     let change = WebhookChange {
-        url: (new.url != model.url).then(|| model.url.clone()),
+        url: (!is_same_url(&new.url, &model.url)).then(|| model.url.clone()),
         event_type: (new.event_type != model.event_type).then(|| model.event_type.clone()),
         is_active: (!new.is_active).then_some(true),
         description: None,
@@ -232,7 +233,7 @@ pub(crate) fn fits(new: &Webhook, old: Option<&Webhook>) -> Result<(), Refusal> 
     if !new.is_active {
         return Err(unfit("is not active"));
     }
-    if old.is_some_and(|old| old.url != new.url) {
+    if old.is_some_and(|old| !is_same_url(&old.url, &new.url)) {
         return Err(unfit("delivers to another URL"));
     }
     if old.is_some_and(|old| old.event_type != new.event_type) {

@@ -13,6 +13,7 @@ use crate::job::JobId;
 use crate::pause::Scope;
 use crate::ports::{ErrorKind, IntentExpected, IntentWritten, Listed, PortError};
 use crate::post::Post;
+use crate::probe;
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between};
 use crate::work::Look;
@@ -47,7 +48,7 @@ pub(crate) async fn recover_together(
     if now < look_at {
         return Ok(vec![Submitted::Unanswered { look_at }]);
     }
-    if let Some(pause) = ports.pauses.active(ports.ledger, Scope::All, now).await? {
+    if let Some(pause) = probe::held(ports, Scope::All, Look::Scheduled).await? {
         let look_at = after(pause.until, jitter(ports, 0));
         return Ok(vec![Submitted::Unanswered { look_at }]);
     }

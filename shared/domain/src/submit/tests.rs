@@ -215,7 +215,10 @@ async fn a_refused_submission_is_final_or_deferred_by_its_kind() {
     ] {
         let rig = Rig::new();
         rig.jobs.answer_submit(ScriptedSubmit::Refused(refusal.clone()));
-        rig.jobs.answer_probe(if probe { Ok(()) } else { Err(refusal.clone()) });
+        if !probe {
+            rig.jobs.answer_probe(Err(refusal.clone()));
+        }
+        rig.jobs.answer_probe(Ok(()));
         let submitted = submit_page(&rig).await;
         assert_eq!(matches!(submitted, Submitted::Refused(_)), is_final, "{refusal}");
         let all = rig.pauses.active(&rig.ledger, Scope::All, rig.now()).await.unwrap();

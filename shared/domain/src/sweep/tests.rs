@@ -476,3 +476,35 @@ fn nothing_is_swept_while_the_account_is_paused() {
     assert_eq!(bench.row(&key).unwrap().counters.sweeps, 0);
     assert_eq!(bench.sweep(10).unwrap(), swept(1));
 }
+
+/// The plan of a sweep is what it then does; nothing changes by making it.
+#[test]
+fn the_plan_of_a_sweep_is_what_it_then_does() {
+    let bench = Bench::new();
+    for n in 0..250 {
+        due(&bench, &format!("j{n:03}"));
+    }
+    change_row(&bench, &extract("j007"), |row| row.counters.sweeps = bench.limits.sweeps_max);
+    assert!(bench.ledger.corrupt(&extract("j249")));
+    bench.ledger.place_intent(&intent(&bench, 0));
+    let later = after(bench.now(), MINUTE);
+    change_row(&bench, &extract("j000"), |row| row.due_at = Some(later));
+    bench.clock.advance(Duration::from_secs(30));
+    let writes = bench.ledger.writes();
+    let (mut send, mut give_up) = (0, Vec::new());
+    let mut hear = |overdue| match overdue {
+        Overdue::Send(_) => send += 1,
+        Overdue::GiveUp(entry) => give_up.push(entry.key.clone()),
+        Overdue::Recover(intent) => panic!("{intent:?} is not due"),
+    };
+    let unreadable = drive(&bench.clock, plan(bench.ports(), 1_000, &mut hear)).unwrap();
+    assert_eq!((send, unreadable, bench.ledger.writes()), (247, 1, writes));
+    assert_eq!(give_up, [extract("j007")]);
+    let report = bench.sweep(1_000).unwrap();
+    assert_eq!((report.sent, report.dead, report.unreadable), (247, 1, 1));
+    bench.clock.advance(Duration::from_hours(1));
+    let mut intents = 0;
+    let mut hear = |overdue| intents += u32::from(matches!(overdue, Overdue::Recover(_)));
+    drive(&bench.clock, plan(bench.ports(), 1, &mut hear)).unwrap();
+    assert_eq!(intents, 1);
+}

@@ -178,8 +178,8 @@ impl TickReport {
     }
 
     fn subscriptions(&self) -> BTreeMap<&'static str, &'static str> {
-        let checked = self.replay().and_then(|did| did.subscriptions);
-        let wrong = checked.iter().flat_map(Subscriptions::wrong);
+        let checked = self.replay().and_then(|did| did.subscriptions.as_ref());
+        let wrong = checked.into_iter().flat_map(Subscriptions::wrong);
         wrong.map(|(kind, standing)| (kind.as_str(), standing.as_str())).collect()
     }
 
@@ -205,7 +205,7 @@ impl TickReport {
             add("deliveries_waiting", did.waiting);
             add("webhooks_vanished", did.vanished);
             add("rows_nameless", did.nameless);
-            add("entries_unreadable", did.unreadable);
+            add("listed_unreadable", did.unreadable);
             add("rows_unreadable", did.faulty);
         }
         if let Some(did) = self.reconcile() {
@@ -213,7 +213,7 @@ impl TickReport {
             add("jobs_listed", did.listed);
             add("jobs_expected", did.expected);
             add("jobs_forgotten", did.forgotten);
-            add("entries_unreadable", did.unreadable);
+            add("listed_unreadable", did.unreadable);
             add("rows_unreadable", did.faulty);
         }
         if let Some(Ok(did)) = &self.retired {

@@ -146,6 +146,14 @@ async fn failed(
         error.retryable && unlinked::may_be_ours(ports, &entry, job.created_at).await?;
     let created_at = job.created_at.or(entry.job_created_at);
     let forgotten = is_forgotten(created_at, ports.clock.now(), ports.limits);
+    let entry = if error.retryable && !unresolved && !forgotten {
+        match unlinked::adopted(ports, entry, job).await? {
+            Ok(entry) => entry,
+            Err(worked) => return Ok(worked),
+        }
+    } else {
+        entry
+    };
     match judge_failure(&entry, &error, unresolved, forgotten, ports.limits) {
         Failure::Die(reason) => settle::die(ports, entry, reason, Some(error), None).await,
         Failure::Wait => unlinked::put_off_failed(ports, entry, job, error).await,

@@ -8,7 +8,8 @@ mod walk;
 use self::walk::Walk;
 use super::extract::dated;
 use super::{
-    Look, OUT_OF_TIME, PutOff, Skip, Worked, settle, trouble, unlinked, wait_for_end, wait_longer,
+    Look, OUT_OF_TIME, PutOff, Skip, Worked, follow_up, settle, trouble, unlinked, wait_for_end,
+    wait_longer,
 };
 use crate::content::{MANIFEST_FORMAT, belongs_to, manifest_head};
 use crate::entry::{DeadReason, Entry, StoredObject};
@@ -160,7 +161,7 @@ async fn finish(
         JobStatus::Cancelled => {
             settle::die(ports, entry, DeadReason::Cancelled, None, Some(object)).await
         }
-        _ => settle::stored(ports, entry, object).await,
+        _ => follow_up::stored(ports, entry, object, content).await,
     }
 }
 

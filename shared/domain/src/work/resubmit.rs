@@ -8,11 +8,12 @@ use super::{Look, OUT_OF_TIME, PutOff, Skip, Worked, jitter, put_off_for, settle
 use crate::adopt::{Claimed, Found, claim, find_lost};
 use crate::content::{EXTRACT_FORMAT, belongs_to, has_data};
 use crate::entry::{Cause, DeadReason, Entry, Link, State, StateName, Transition};
-use crate::job::{JobError, JobId, JobKey};
+use crate::job::{JobError, JobId, JobKey, Kind};
 use crate::pause::Scope;
 use crate::place::extract_key;
 use crate::ports::{ApiError, ErrorKind, PortError, SubmitError};
 use crate::post::Post;
+use crate::probe;
 use crate::request::JobRequest;
 use crate::spend;
 use crate::steps::Ports;
@@ -48,8 +49,37 @@ pub(super) async fn begin(
             return settle::die(ports, entry, reason, Some(error), None).await;
         }
     }
-    if let Some(worked) = held_back(ports, &entry, Scope::Paying).await? {
+    pay(ports, entry, &request, &next, look).await
+}
+
+/// The request that a row's next POST makes, and the link of the job that it makes; `None` if what
+/// to ask for is not known.
+pub(super) fn next_of(entry: &Entry) -> Option<(JobRequest, Link)> {
+    let link = entry.link.as_ref()?;
+    let request = link.request.clone()?;
+    // A batch is never resubmitted whole.
+    let again = (request.kind() == Kind::Extract).then(|| request.clone());
+    let attempt = link.attempt.saturating_add(1);
+    Some((request, Link { attempt, request: again, ..link.clone() }))
+}
+
+/// Pays for a row's next POST, unless a pause or the day's spend is in the way.
+pub(super) async fn pay(
+    ports: Ports<'_>,
+    entry: Entry,
+    request: &JobRequest,
+    next: &Link,
+    look: Look,
+) -> Result<Worked, PortError> {
+    if !has_time(ports, look) {
+        return Ok(OUT_OF_TIME);
+    }
+    if let Some(worked) = held_back(ports, &entry, Scope::Paying, look).await? {
         return Ok(worked);
+    }
+    if !has_time(ports, look) {
+        // A probe took what was left of it.
+        return Ok(OUT_OF_TIME);
     }
     let now = ports.clock.now();
     if !is_reserved(&entry, now) && !spend::reserve(ports, request.tokens_max()).await? {
@@ -57,7 +87,7 @@ pub(super) async fn begin(
         return put_off_for(ports, entry, wait, PutOff::Spent).await;
     }
     let post = Post::first(ports.random.token(), now, ports.limits);
-    post_again(ports, entry, &request, post, &next, look).await
+    post_again(ports, entry, request, post, next, look).await
 }
 
 /// Whether the row's last POST was begun today and refused: its reservation is still there.
@@ -84,11 +114,10 @@ async fn held_back(
     ports: Ports<'_>,
     entry: &Entry,
     scope: Scope,
+    look: Look,
 ) -> Result<Option<Worked>, PortError> {
+    let Some(pause) = probe::held(ports, scope, look).await? else { return Ok(None) };
     let now = ports.clock.now();
-    let Some(pause) = ports.pauses.active(ports.ledger, scope, now).await? else {
-        return Ok(None);
-    };
     let wait = between(now, pause.until).saturating_add(jitter(ports, 0));
     put_off_for(ports, entry.clone(), wait, PutOff::Paused(pause.why)).await.map(Some)
 }
@@ -119,7 +148,9 @@ async fn post_again(
     match ports.jobs.submit(request, ports.limits.post_timeout).await {
         Ok(job_id) => {
             let key = JobKey::new(request.kind(), job_id.clone());
-            match claim(ports, &key, next, Cause::Submit).await? {
+            let claimed = claim(ports, &key, next, Cause::Submit).await?;
+            probe::paid(ports).await;
+            match claimed {
                 Claimed::Ours => supersede(ports, entry, &post, job_id).await,
                 // The platform named a job that is somebody else's: recovery will tell.
                 Claimed::Theirs => Ok(recovering(ports, &post)),
@@ -200,14 +231,10 @@ pub(super) async fn recover(
     if now < post.recover_from(ports.limits) {
         return Ok(Worked::Skipped(Skip::NotYet));
     }
-    let Some((request, next)) = entry.link.as_ref().and_then(|link| {
-        let mut next = link.clone();
-        next.attempt = next.attempt.saturating_add(1);
-        Some((link.request.clone()?, next))
-    }) else {
+    let Some((request, next)) = next_of(&entry) else {
         return settle::die(ports, entry, DeadReason::UnlinkedFailure, None, None).await;
     };
-    if let Some(worked) = held_back(ports, &entry, Scope::All).await? {
+    if let Some(worked) = held_back(ports, &entry, Scope::All, look).await? {
         return Ok(worked);
     }
     match find_lost(ports, &request, &post, look, |_| next.clone()).await? {
@@ -217,7 +244,7 @@ pub(super) async fn recover(
         }
         Found::Nothing if !has_time(ports, look) => Ok(OUT_OF_TIME),
         Found::Nothing => {
-            if let Some(worked) = held_back(ports, &entry, Scope::Paying).await? {
+            if let Some(worked) = held_back(ports, &entry, Scope::Paying, look).await? {
                 return Ok(worked);
             }
             // The reservation of a POST that was not accepted holds for its own day only.

@@ -23,7 +23,7 @@ pub(super) async fn stored(
     })
     .await?;
     Ok(match changed {
-        Changed::Written(_) => Worked::Stored { key: object.key },
+        Changed::Written(_) => Worked::Stored { key: object.key, follow_up: None },
         Changed::Left(row) => skipped(row.as_deref()),
     })
 }

@@ -1,6 +1,7 @@
 mod exhaustive;
 mod extract;
 pub(crate) mod faults;
+mod follow_ups;
 mod overtaken;
 mod parents;
 mod parents_trouble;

@@ -6,12 +6,15 @@
 use std::time::Duration;
 
 use super::{PutOff, Worked, jitter, put_off_once_more, settle};
+use crate::asked;
 use crate::entry::{DeadReason, Entry};
+use crate::follow_up::{may_adopt, own_link};
 use crate::job::JobError;
 use crate::limits::Limits;
 use crate::ports::{ExtractJob, PortError};
 use crate::steps::Ports;
 use crate::time::{Timestamp, after, between};
+use crate::update::{Changed, change};
 
 /// How long a finished row may wait: until a lost answer can be looked for, and once more the margin
 /// of the job lists, in which the sweep comes by and looks.
@@ -88,6 +91,32 @@ pub(super) async fn put_off_failed(
     }
     let wait = jitter(ports, entry.counters.put_offs);
     wait_for_link(ports, entry, job.created_at, wait).await
+}
+
+/// The row of a job that failed retryably, linked to a lineage of its own if it is nobody's, fresh,
+/// and the policy is to submit such jobs again; what to say instead when others settled it.
+///
+/// Only a request that the platform's answer shows whole is made again. The link is written before
+/// anybody pays, so that a crash leaves a row that is tried again like any of ours.
+pub(super) async fn adopted(
+    ports: Ports<'_>,
+    entry: Entry,
+    job: &ExtractJob,
+) -> Result<Result<Entry, Worked>, PortError> {
+    let (now, created_at) = (ports.clock.now(), job.created_at.or(entry.job_created_at));
+    let may_adopt = entry.link.is_none() && may_adopt(created_at, now, ports.limits);
+    let request = may_adopt.then(|| asked::extract_request(&job.raw.0)).flatten();
+    let Some(request) = request else { return Ok(Ok(entry)) };
+    let link = own_link(&entry.key, Some(request));
+    let changed = change(ports.ledger, Some(entry), now, |row| {
+        row.filter(|row| !row.state.is_terminal()).and_then(|row| row.linked(&link))
+    })
+    .await?;
+    Ok(match changed {
+        Changed::Written(row) => Ok(*row),
+        Changed::Left(Some(row)) if !row.state.is_terminal() => Ok(*row),
+        Changed::Left(row) => Err(settle::skipped(row.as_deref())),
+    })
 }
 
 async fn wait_for_link(

@@ -91,6 +91,7 @@ fn entry() -> impl Strategy<Value = Entry> {
                 counters: Counters { missing: generation, ..Counters::default() },
                 token,
                 run: None,
+                follow_up: None,
                 discarded: None,
                 history,
             }

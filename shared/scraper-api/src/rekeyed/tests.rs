@@ -108,3 +108,16 @@ async fn a_key_that_comes_late_is_found() {
     assert_eq!(bench.probe().await, Ok(()));
     bench.platform.stop.stop().await;
 }
+
+/// What the platform says to a key that it knows and that may not: 403.
+#[tokio::test]
+async fn a_key_that_may_not_is_read_again_too() {
+    let bench = Bench::new(Some(GOOD)).await;
+    for (status, is_read) in [(403, true), (402, false)] {
+        bench.clock.advance(COOLDOWN);
+        let error = ApiError { status: Some(status), ..ApiError::new(ApiErrorKind::Denied, "no") };
+        bench.place.put(GOOD);
+        assert_eq!(bench.jobs.has_new_key(&error).await, is_read, "{status}");
+    }
+    bench.platform.stop.stop().await;
+}

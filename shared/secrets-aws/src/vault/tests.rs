@@ -7,8 +7,8 @@ use domain::ports::{Clock as _, SecretSource as _};
 use domain::testing::ManualClock;
 
 use super::*;
-use crate::AwsSecrets;
 use crate::testing::{FakeSecretsManager, SecretsTrouble, Value};
+use crate::{AwsSecrets, Begun};
 
 struct Scene {
     fake: FakeSecretsManager,
@@ -195,4 +195,31 @@ async fn what_an_operator_has_to_mend_is_denied() {
     assert_eq!(put.unwrap_err().kind, ErrorKind::Denied);
     scene.fake.forget(None);
     assert_eq!(scene.vault.read(&scene.slot).await.unwrap_err().kind, ErrorKind::Denied);
+}
+
+/// SM-10: an operator's rotation begins where one is configured, and is refused during another one.
+#[tokio::test]
+async fn sm_10_a_rotation_begins_once() {
+    let scene = scene().await;
+    let begin = |number| {
+        let (vault, slot) = (&scene.vault, &scene.slot);
+        async move { vault.begin_rotation(slot, &version(number)).await.unwrap() }
+    };
+    scene.fake.let_rotate("shop", false);
+    assert_eq!(begin(1).await, Begun::NotConfigured);
+    scene.fake.let_rotate("shop", true);
+    assert_eq!(begin(1).await, Begun::Now);
+    assert_eq!(begin(2).await, Begun::UnderWay);
+    let pending = scene.read().await.pending.unwrap();
+    assert_eq!(pending.id, version(1));
+    scene.put(1, "new").await;
+    scene.promote(1).await.unwrap();
+    assert_eq!(begin(2).await, Begun::Now, "the label that stayed on the current one is none");
+    // Faster than we could look.
+    scene.vault.give_up(&scene.slot, &version(2)).await.unwrap();
+    scene.fake.plan([
+        SecretsTrouble::Pass,
+        SecretsTrouble::Refuse { status: 400, code: "InvalidRequestException" },
+    ]);
+    assert_eq!(begin(3).await, Begun::UnderWay);
 }

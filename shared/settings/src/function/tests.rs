@@ -46,6 +46,7 @@ fn load(role: Role, environment: &Environment) -> Result<Vec<InForce>, Vec<Strin
         Role::Receiver => told(ReceiverSettings::load(environment), |s| s.shared.in_force),
         Role::Worker => told(WorkerSettings::load(environment), |s| s.shared.in_force),
         Role::Scheduler => told(SchedulerSettings::load(environment), |s| s.shared.in_force),
+        Role::Rotator => told(RotatorSettings::load(environment), |s| s.shared.in_force),
     }
 }
 
@@ -79,6 +80,8 @@ fn what_a_function_needs_has_no_default() {
     assert_eq!(needed(Role::Receiver), [&shared[..], &["WEBHOOK_SECRET_IDS"]].concat());
     assert_eq!(needed(Role::Worker), [&shared[..], &["BUCKET", "API_KEY_SECRET_ID"]].concat());
     assert_eq!(needed(Role::Scheduler), [&shared[..], &["API_KEY_SECRET_ID"]].concat());
+    let rotating = ["STACK", "TABLE", "WEBHOOK_SECRET_IDS", "API_KEY_SECRET_ID"];
+    assert_eq!(needed(Role::Rotator), rotating);
 }
 
 /// DP-09: everything that is missing is told at once, by name.
@@ -186,7 +189,7 @@ fn the_values_are_those_that_were_given() {
     assert_eq!(shown.origin, Origin::Variable("GLEANER_BUCKET".to_owned()));
 
     let given = given_to(Role::Scheduler).into_iter().chain([("GLEANER_TICK_ROWS", "7")]);
-    assert_eq!(SchedulerSettings::load(&environment(given)).unwrap().tick_rows, 7);
+    assert_eq!(SchedulerSettings::load(&environment(given)).unwrap().upkeep.rows, 7);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Default, Setting};
 use crate::form::{Form, Marks};
 use crate::role::ReadBy;
-use crate::role::Role::{Receiver, Scheduler, Worker};
+use crate::role::Role::{Receiver, Rotator, Scheduler, Worker};
 
 /// Verbs that work with the ledger, with the backend on AWS.
 const EVERY_ON_AWS: ReadBy = ReadBy::verbs("every verb with `backend` = `aws`");
@@ -29,7 +29,7 @@ pub(super) const AWS: &[Setting] = &[
                   from its outputs; the functions' metrics have it as their dimension `stack`.",
         if_wrong: "The command line works with another stack; alarms look at metrics that nobody \
                    counts.",
-        read_by: EVERY_ON_AWS.and_required_by(&[Receiver, Worker, Scheduler]),
+        read_by: EVERY_ON_AWS.and_required_by(&[Receiver, Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "region",
@@ -45,7 +45,7 @@ pub(super) const AWS: &[Setting] = &[
         default: STACK_GIVES_IT,
         meaning: "Name of the DynamoDB table that is the ledger.",
         if_wrong: "Another ledger: what the right one owes is not seen, and jobs may be paid again.",
-        read_by: EVERY_ON_AWS.and_required_by(&[Receiver, Worker, Scheduler]),
+        read_by: EVERY_ON_AWS.and_required_by(&[Receiver, Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "queue_url",
@@ -85,7 +85,8 @@ pub(super) const AWS: &[Setting] = &[
         default: STACK_GIVES_IT,
         meaning: "Secrets of AWS Secrets Manager that hold the signing secrets, one or more each.",
         if_wrong: "Without a readable secret every delivery is answered 503; with a wrong one, 401.",
-        read_by: ReadBy::verbs("`webhooks` with `backend` = `aws`").and_required_by(&[Receiver]),
+        read_by: ReadBy::verbs("`webhooks` and `rotate` with `backend` = `aws`")
+            .and_required_by(&[Receiver, Rotator]),
     },
     Setting {
         name: "api_key_secret_id",
@@ -96,6 +97,6 @@ pub(super) const AWS: &[Setting] = &[
         meaning: "Secret of AWS Secrets Manager that holds the account's API key. It is read again \
                   when the platform refuses the key.",
         if_wrong: "Every call is refused, and nothing is paid.",
-        read_by: API_ON_AWS.and_required_by(&[Worker, Scheduler]),
+        read_by: API_ON_AWS.and_required_by(&[Worker, Scheduler, Rotator]),
     },
 ];

@@ -7,7 +7,8 @@ use super::{
     duration,
 };
 use crate::form::Form;
-use crate::role::Role::{Scheduler, Worker};
+use crate::role::ReadBy;
+use crate::role::Role::{Rotator, Scheduler, Worker};
 
 pub(super) const GENERAL: &[Setting] = &[
     Setting {
@@ -26,7 +27,7 @@ pub(super) const GENERAL: &[Setting] = &[
         default: Default::Value("https://scraper.geonode.io"),
         meaning: "Base URL of the platform's API; a path in it is kept as a prefix.",
         if_wrong: "The API key goes to whoever answers there. Use `https` off this machine.",
-        read_by: API.and(&[Worker, Scheduler]),
+        read_by: API.and(&[Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "api_key",
@@ -52,7 +53,7 @@ pub(super) const GENERAL: &[Setting] = &[
         meaning: "Largest answer of the API that is read, after decompression.",
         if_wrong: "Too small: large results are given up as too large. Too large: memory, two to \
                    three times as much, though for one answer at a time.",
-        read_by: API.and(&[Worker, Scheduler]),
+        read_by: API.and(&[Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "api_connect_timeout",
@@ -61,7 +62,7 @@ pub(super) const GENERAL: &[Setting] = &[
         meaning: "Longest wait for a connection to the API, TLS included. \
                   At most `limits.call_timeout`.",
         if_wrong: "Too short: calls fail on a slow network, and are tried again.",
-        read_by: API.and(&[Worker, Scheduler]),
+        read_by: API.and(&[Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "pace.start",
@@ -121,6 +122,6 @@ pub(super) const GENERAL: &[Setting] = &[
         default: Default::Value("1000"),
         meaning: "Most rows of the ledger that one tick sweeps.",
         if_wrong: "Too few: a backlog takes more ticks.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: ReadBy::verbs("`serve`, `sweep`").and(&[Scheduler]),
     },
 ];

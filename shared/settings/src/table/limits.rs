@@ -6,7 +6,7 @@ use super::{
     duration,
 };
 use crate::form::Form;
-use crate::role::Role::{Receiver, Scheduler, Worker};
+use crate::role::Role::{Receiver, Rotator, Scheduler, Worker};
 
 pub(super) const LIMITS: &[Setting] = &[
     Setting {
@@ -91,7 +91,8 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.resubmits_max",
         form: count(0, 100),
         default: Default::Value("3"),
-        meaning: "Times that a failed extract is submitted again.",
+        meaning: "Times that a lineage is submitted again: a failed extract, and failed items \
+                  where `policies.resubmit_failed_items` is on.",
         if_wrong: "Each one is paid when it succeeds.",
         read_by: WORK.and(&[Worker]),
     },
@@ -119,7 +120,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Longest `Retry-After` that is believed.",
         if_wrong: "Too short: the platform is asked before it wants to be. Too long: one absurd \
                    answer stops everything.",
-        read_by: API.and(&[Worker, Scheduler]),
+        read_by: API.and(&[Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "limits.post_begin",
@@ -144,7 +145,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("30s"),
         meaning: "Time-out of any other call of the API.",
         if_wrong: "Too short: large results are never read.",
-        read_by: API.and(&[Worker, Scheduler]),
+        read_by: API.and(&[Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "limits.page_timeout",
@@ -185,7 +186,8 @@ pub(super) const LIMITS: &[Setting] = &[
         form: duration(MS.saturating_mul(100), DAY),
         default: Default::Value("1m"),
         meaning: "How long the account is left alone after it was refused as a whole, when the \
-                  platform names no time.",
+                  platform names no time. After it one call probes whether the account is in order; \
+                  all others wait for what it finds.",
         if_wrong: "Too short: refused calls. Too long: work goes on late.",
         read_by: API.and(&[Worker, Scheduler]),
     },
@@ -220,10 +222,11 @@ pub(super) const LIMITS: &[Setting] = &[
         form: duration(MS.saturating_mul(100), HOUR),
         default: Default::Value("10s"),
         meaning: "Pause between two reads of the signing secrets, and of the API key's file. \
-                  At most `limits.secret_max_age`.",
+                  At most `limits.secret_max_age`. A rotation lets a new webhook sign when all \
+                  receivers may have read again.",
         if_wrong: "Too long: the first deliveries under a new secret are answered 401. Too \
                    short: strangers can make the secrets be read often.",
-        read_by: API.and(&[Receiver, Worker, Scheduler]),
+        read_by: API.and(&[Receiver, Worker, Scheduler, Rotator]),
     },
     Setting {
         name: "limits.secret_max_age",
@@ -237,8 +240,9 @@ pub(super) const LIMITS: &[Setting] = &[
         name: "limits.spend_per_day",
         form: Form::OptionalCount { min: 1, max: 1_000_000_000_000 },
         default: Default::Value("none"),
-        meaning: "Most tokens spent on submissions a day (UTC); `none` is without limit.",
-        if_wrong: "Too few: submissions wait for the next day. None: a mistake can spend the \
+        meaning: "Most tokens spent on submissions a day (UTC), retries included; `none` is \
+                  without limit. A batch counts its URLs, a crawl its limit.",
+        if_wrong: "Too few: submissions and retries wait for the next day. None: a mistake can spend the \
                    whole account.",
         read_by: SUBMIT.and(&[Worker]),
     },

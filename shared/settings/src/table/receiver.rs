@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DAY, Default, GIB, KIB, MINUTE, MS, SECOND, SERVE, Setting, bytes, count, duration};
 use crate::form::Form;
 use crate::role::ReadBy;
-use crate::role::Role::Receiver;
+use crate::role::Role::{Receiver, Rotator, Scheduler};
 
 pub(super) const RECEIVER: &[Setting] = &[
     Setting {
@@ -32,7 +32,18 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("none; `webhooks create` then needs `--url`"),
         meaning: "The URL under which the platform reaches the receiver, path included.",
         if_wrong: "Webhooks are registered that nobody receives, and polling finds the jobs late.",
-        read_by: ReadBy::verbs("`serve`, `webhooks`"),
+        read_by: ReadBy::verbs("`serve`, `webhooks`, `replay`").and(&[Scheduler]),
+    },
+    Setting {
+        name: "rotation_strategy",
+        form: Form::Word(&["overlap", "in-place"]),
+        default: Default::Value("overlap"),
+        meaning: "How a signing secret is replaced: `overlap` registers a second webhook, which \
+                  takes the place of the first without a refused delivery; `in-place` lets the \
+                  platform replace the secret, for an account that has no room for another webhook.",
+        if_wrong: "In place, deliveries may be refused for some seconds, and their jobs are found in \
+                   the delivery log. Overlapping, an account with ten webhooks cannot rotate.",
+        read_by: ReadBy::verbs("`rotate`").and(&[Rotator]),
     },
     Setting {
         name: "metrics_listen",

@@ -161,7 +161,9 @@ fn documents_keep_to_the_specification_whatever_was_counted() {
             }
         }
         let documents = emf.documents(&metrics, now());
-        assert!(documents.len() > 1, "{role}");
+        // Each holds at most a hundred values of a timing.
+        let has_timings = Timing::ALL.iter().any(|timing| timing.metric().is_told_by(role));
+        assert_eq!(documents.len() > 1, has_timings, "{role}");
         assert_valid(&documents);
         let names: Vec<_> = told(&documents[0]).into_iter().map(|(name, _)| name).collect();
         for (kind, metric) in all().filter(|(_, metric)| metric.is_told_by(role)) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::job::JobKey;
 use domain::ports::PortError;
-use domain::work::{PutOff, Skip, Worked};
+use domain::work::{FollowedUp, PutOff, Skip, Worked};
 
 use crate::catalogue::{Counter, Timing};
 use crate::metrics::Metrics;
@@ -13,6 +13,9 @@ use crate::text::Chain;
 /// Tells what became of a task.
 pub fn task(metrics: &Metrics, key: &JobKey, worked: &Result<Worked, PortError>, took: Duration) {
     metrics.time(Timing::Task, took);
+    if let Ok(worked) = worked {
+        say_of_money(metrics, key, worked);
+    }
     metrics.count(match worked {
         Ok(worked) => say(key, worked),
         Err(error) => {
@@ -32,7 +35,7 @@ pub fn task_panicked(metrics: &Metrics, key: &JobKey) {
 fn say(key: &JobKey, worked: &Worked) -> Counter {
     let (id, kind) = (&key.job_id, key.kind);
     match worked {
-        Worked::Stored { key: object } => {
+        Worked::Stored { key: object, .. } => {
             tracing::info!(job.id = %id, job.kind = %kind, object, "stored");
             Counter::JobsStored
         }
@@ -55,6 +58,27 @@ fn say(key: &JobKey, worked: &Worked) -> Counter {
             Counter::TasksUnknown
         }
         Worked::Skipped(_) => Counter::TasksSkipped,
+    }
+}
+
+/// Tells where something is paid for once more, and where a cap kept that from being done.
+fn say_of_money(metrics: &Metrics, key: &JobKey, worked: &Worked) {
+    let (id, kind) = (&key.job_id, key.kind);
+    match worked {
+        Worked::Stored { follow_up: Some(FollowedUp::Asked { items, left }), .. } => {
+            let asked = u64::try_from(*items).unwrap_or(u64::MAX);
+            metrics.add(Counter::ItemsAskedAgain, asked);
+            tracing::info!(job.id = %id, job.kind = %kind, items, left, "failed items are asked for again");
+        }
+        Worked::Stored { follow_up: Some(FollowedUp::Capped { items }), .. } => {
+            metrics.count(Counter::RetriesCapped);
+            tracing::warn!(job.id = %id, job.kind = %kind, items, "failed items are left");
+        }
+        Worked::PutOff { because: PutOff::Spent, .. } => {
+            metrics.count(Counter::RetriesUnspent);
+            tracing::info!(job.id = %id, job.kind = %kind, "the day's spend is used up");
+        }
+        _ => {}
     }
 }
 

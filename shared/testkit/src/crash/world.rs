@@ -8,7 +8,7 @@ use domain::envelope::EnvelopeFormat;
 use domain::intent::Intent;
 use domain::job::{JobId, JobKey, Kind};
 use domain::keyring::Keyring;
-use domain::limits::Limits;
+use domain::limits::{Limits, Policies};
 use domain::looks::LookRate;
 use domain::pause::Pauses;
 use domain::ports::{Clock, EntryFilter, Expected, Ledger, PortError, Queue, TaskSource, Written};
@@ -20,14 +20,17 @@ use domain::signature::sign::sign;
 use domain::steps::Ports;
 use domain::sweep::sweep;
 use domain::task::Task;
-use domain::testing::{ManualClock, MemoryResults, MemorySecrets, ScriptedJobs, SeededRandom};
-use domain::time::Timestamp;
+use domain::testing::{
+    ManualClock, MemoryResults, MemorySecrets, MemoryWebhooks, ScriptedJobs, SeededRandom,
+};
+use domain::tick::{Part, Rules, Term, TickPorts, tick};
+use domain::time::{Timestamp, after};
 use domain::work::work;
 
 use super::end::{End, standing};
 use super::process::{Ended, Killer, Still};
 use crate::faulty::{
-    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, Surroundings,
+    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultyWebhooks, Surroundings,
 };
 
 /// The signing secret of every delivery.
@@ -61,10 +64,11 @@ pub struct World<Q> {
 impl<Q> World<Q> {
     /// A world over an empty ledger and an empty queue.
     pub fn new(clock: Arc<ManualClock>, ledger: Arc<dyn Ledger>, queue: Arc<Q>) -> Self {
+        let policies = Policies { resubmit_failed_items: true, ..Policies::default() };
         Self {
             jobs: Arc::new(ScriptedJobs::new(clock.clone())),
             results: Arc::new(MemoryResults::new()),
-            limits: Limits { spend_per_day: Some(10), ..Limits::default() },
+            limits: Limits { spend_per_day: Some(10), policies, ..Limits::default() },
             random: SeededRandom::new(7),
             clock,
             ledger,
@@ -105,7 +109,8 @@ impl<Q> World<Q> {
 
     /// The jobs that submissions made.
     pub(super) fn made(&self) -> Vec<String> {
-        self.jobs.listed(Kind::Extract).iter().map(ToString::to_string).collect()
+        let kinds = Kind::ALL.into_iter();
+        kinds.flat_map(|kind| self.jobs.listed(kind)).map(|id| id.to_string()).collect()
     }
 
     /// Lays a row down where none is.
@@ -197,6 +202,30 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         let task = Task { key: job.clone() };
         // Whatever came of it: the task comes again, and others look as well.
         drop(killer.run(work(ports, &task)).await);
+    }
+
+    /// A scheduler runs once, with these faults.
+    pub(super) async fn tick(&self, webhooks: &Arc<MemoryWebhooks>, plan: &Arc<FaultPlan>) {
+        let killer = Killer::new(self.clock.clone());
+        let surroundings = || Surroundings::new(plan.clone(), killer.clone());
+        let clock = Still(self.clock.clone());
+        let ledger = FaultyLedger::new(self.ledger.clone(), surroundings());
+        let queue = FaultyQueue::new(self.queue.clone(), surroundings());
+        let jobs = FaultyJobs::new(self.jobs.clone(), surroundings());
+        let webhooks = FaultyWebhooks::new(webhooks.clone(), surroundings());
+        let (pauses, looks) = (Pauses::default(), LookRate::default());
+        let steps = Ports {
+            jobs: &jobs,
+            pauses: &pauses,
+            looks: &looks,
+            ..self.ports(&ledger, &queue, &clock)
+        };
+        let ports = TickPorts { steps, webhooks: &webhooks };
+        let until = after(self.clock.now(), MINUTE);
+        let term = Term { until, claimed_until: Some(until) };
+        let (rules, mut first) = (Rules::default(), Part::default());
+        // Whatever came of it: another one follows.
+        drop(killer.run(tick(ports, &rules, &mut first, term)).await);
     }
 
     /// Works, by this ledger itself, a task for a job.

@@ -46,7 +46,10 @@ fn each_pause_is_told_with_what_ends_it() {
         ("missing", "one account"),
         ("throttled", "ends by itself"),
     ] {
-        let judged = paused("all calls are", &Pause { until, why: why.to_owned() });
+        let judged = paused(
+            "all calls are",
+            &Pause { until, why: why.to_owned(), unproved: why != "throttled" },
+        );
         assert_eq!(judged.outcome, Outcome::Warning);
         assert!(judged.found.contains(why), "{judged:?}");
         assert!(judged.advice.unwrap().contains(advice), "{why}");

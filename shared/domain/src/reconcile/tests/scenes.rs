@@ -242,6 +242,21 @@ async fn a_dry_run_tells_the_plan_and_changes_nothing() {
     assert_eq!(rig.ledger.entries().len(), 1);
 }
 
+/// Whoever asks for it compares anew what was compared before; the watermark stays where it is.
+#[tokio::test]
+async fn a_run_that_compares_anew_goes_back_as_far_as_it_is_told() {
+    let rig = Rig::new();
+    list(&rig, Kind::Extract, "newest", "completed", MINUTE);
+    run(rig.ports()).await;
+    let old = list(&rig, Kind::Extract, "appeared", "completed", 3 * HOUR);
+    list(&rig, Kind::Extract, "older", "completed", 5 * HOUR);
+    assert_eq!(run(rig.ports()).await.announced, 0);
+    let watermark = saved(&rig).watermark;
+    let anew = Rules { anew: true, history: 4 * HOUR, ..rules() };
+    assert_eq!(run_with(rig.ports(), &anew, WET).await.announced, 1);
+    assert_eq!((rig.stands(&old).as_str(), saved(&rig).watermark), ("received", watermark));
+}
+
 /// A run begins no sooner than its time has come, and nothing is asked while the account is
 /// paused.
 #[tokio::test]

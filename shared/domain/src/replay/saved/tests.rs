@@ -20,7 +20,7 @@ fn ended(newest: i64) -> Reading {
 #[test]
 fn a_log_is_read_whole_once_a_day() {
     let mut log = Log::default();
-    assert_eq!(log.next(at(0)).mode, Mode::Whole);
+    assert_eq!(log.next(false, at(0)).mode, Mode::Whole);
     log.whole_at = Some(at(0));
     log.tail = 7;
     for (order, mode) in [
@@ -29,8 +29,9 @@ fn a_log_is_read_whole_once_a_day() {
         (Order::OldestFirst, Mode::Back { tail: 7 }),
     ] {
         log.order = order;
-        assert_eq!(log.next(at(24 * 60 - 1)).mode, mode);
-        assert_eq!(log.next(at(24 * 60)).mode, Mode::Whole);
+        assert_eq!(log.next(false, at(24 * 60 - 1)).mode, mode);
+        assert_eq!(log.next(true, at(1)).mode, Mode::Whole);
+        assert_eq!(log.next(false, at(24 * 60)).mode, Mode::Whole);
     }
 }
 

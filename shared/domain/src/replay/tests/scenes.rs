@@ -176,6 +176,9 @@ async fn the_webhooks_of_our_address_are_read() {
     assert_eq!(known(&rig), ["ours"]);
     assert_eq!(run(&rig, &*webhooks).await.webhooks, 4);
     assert_eq!(known(&rig), ["other", "ours"]);
+    // Behind another name nobody can say which are ours.
+    let unknown = Rules { url: Some("https://example.org/".to_owned()), ..rules() };
+    assert_eq!(run_with(rig.ports(), &*webhooks, &unknown, WET).await.webhooks, 4);
     webhooks.delete(&other, SECOND).await.unwrap();
     let report = run(&rig, &*webhooks).await;
     assert_eq!((report.webhooks, report.vanished, report.partial), (3, 0, false));

@@ -4,18 +4,22 @@
 use std::time::Duration;
 
 use super::faults::{Fault, Faulty, run};
+use super::follow_ups::partly;
 use super::parents::{item_keys, whole};
 use super::rig::{
     MINUTE, Rig, answer, batch, error, extract, id, items, page, retry_after, stored_object,
     submission,
 };
 use crate::entry::State;
+use crate::follow_up::key_of;
 use crate::job::{JobError, JobKey, JobStatus, Kind};
 use crate::limits::Limits;
+use crate::pause::{Pauses, Scope};
 use crate::ports::{ApiErrorKind, ExtractJob};
 use crate::submit::{Submitted, submit};
 use crate::task::Task;
 use crate::testing::ScriptedSubmit;
+use crate::time::after;
 use crate::work::work;
 
 /// A use case: how the world stands before it, and whose call it is.
@@ -29,6 +33,8 @@ struct Case {
 enum Act {
     /// A worker has the task of job `a`, which is of this kind.
     Work(Kind),
+    /// A worker has the task of batch `a`, and then that of its follow-up.
+    FollowUp,
     /// Somebody submits [`page`].
     Submit,
 }
@@ -37,6 +43,7 @@ impl Act {
     fn key(self) -> JobKey {
         match self {
             Self::Work(kind) => JobKey::new(kind, id("a")),
+            Self::FollowUp => key_of(&batch("a")),
             Self::Submit => extract("job-1"),
         }
     }
@@ -45,6 +52,10 @@ impl Act {
     fn once(self, faulty: &Faulty<'_>) {
         match self {
             Self::Work(_) => drop(run(work(faulty.ports(), &Task { key: self.key() }))),
+            Self::FollowUp => {
+                drop(run(work(faulty.rig_ports(), &Task { key: batch("a") })));
+                drop(run(work(faulty.ports(), &Task { key: self.key() })));
+            }
             Self::Submit => drop(run(submit(faulty.ports(), &submission(page())))),
         }
     }
@@ -124,6 +135,37 @@ fn parent(status: JobStatus, count: u32) -> Rig {
     rig
 }
 
+/// A submitted batch one of whose items failed retryably, and what becomes of the POSTs for it.
+fn follow_up(posts: impl IntoIterator<Item = ScriptedSubmit>) -> Rig {
+    let mut rig = paid(posts);
+    rig.limits.policies.resubmit_failed_items = true;
+    let key = batch("a");
+    rig.receive_linked(&key);
+    rig.jobs.answer_parent(&key, Ok(partly(&key)));
+    let next = batch("job-1");
+    rig.jobs.answer_parent(&next, Ok(whole(&next, JobStatus::Completed, items(1..2))));
+    rig
+}
+
+/// The account was in trouble until now, as another process wrote.
+fn paused(rig: Rig, scope: Scope, why: &str) -> Rig {
+    let until = after(rig.now(), rig.limits.account_pause);
+    run(Pauses::default().extend(&rig.ledger, scope, until, why)).unwrap().unwrap();
+    rig.clock.advance_to(until);
+    rig
+}
+
+/// It is in trouble still, when it is asked for the first time.
+fn still_denied(rig: Rig) -> Rig {
+    rig.jobs.answer_probe(Err(error(ApiErrorKind::Denied, Some(401))));
+    rig.jobs.answer_probe(Ok(()));
+    paused(rig, Scope::All, "denied")
+}
+
+fn out_of_tokens() -> [ScriptedSubmit; 1] {
+    [ScriptedSubmit::Refused(error(ApiErrorKind::PaymentRequired, Some(402)))]
+}
+
 const EXTRACT: Act = Act::Work(Kind::Extract);
 const BATCH: Act = Act::Work(Kind::Batch);
 
@@ -141,11 +183,30 @@ fn cases() -> Vec<Case> {
         case("parent of three pages", BATCH, || parent(JobStatus::Completed, 101)),
         case("parent without items", BATCH, || parent(JobStatus::Completed, 0)),
         case("failed parent", BATCH, || parent(JobStatus::Failed, 60)),
+        case("followed up", BATCH, || follow_up([])),
+        case("follow-up accepted", Act::FollowUp, || follow_up([])),
+        case("follow-up unanswered", Act::FollowUp, || follow_up(unanswered())),
+        case("follow-up lost", Act::FollowUp, || follow_up([ScriptedSubmit::LostUnanswered])),
+        case("follow-up refused", Act::FollowUp, || follow_up(refused())),
+        case("follow-up throttled", Act::FollowUp, || follow_up(throttled())),
         case("submit accepted", Act::Submit, || paid([])),
         case("submit unanswered", Act::Submit, || paid(unanswered())),
         case("submit lost", Act::Submit, || paid([ScriptedSubmit::LostUnanswered])),
         case("submit refused", Act::Submit, || paid(refused())),
         case("submit throttled", Act::Submit, || paid(throttled())),
+        case("probed", EXTRACT, || paused(stored(), Scope::All, "denied")),
+        case("probed in vain", EXTRACT, || still_denied(stored())),
+        case("resubmit probed", EXTRACT, || paused(resubmit([]), Scope::All, "denied")),
+        case("resubmit as probe", EXTRACT, || {
+            paused(resubmit(unanswered()), Scope::Paying, "payment_required")
+        }),
+        case("submit probed in vain", Act::Submit, || still_denied(paid([]))),
+        case("submit as probe", Act::Submit, || {
+            paused(paid([]), Scope::Paying, "payment_required")
+        }),
+        case("submit as probe in vain", Act::Submit, || {
+            paused(paid(out_of_tokens()), Scope::Paying, "payment_required")
+        }),
     ]
 }
 
@@ -183,7 +244,8 @@ fn end(rig: &Rig) -> End {
     });
     let rows = rows.collect();
     let intents = rig.ledger.intents().into_iter().map(|intent| intent.state.name().to_owned());
-    let jobs = rig.jobs.listed(Kind::Extract).iter().map(ToString::to_string).collect();
+    let kinds = [Kind::Extract, Kind::Batch].into_iter();
+    let jobs = kinds.flat_map(|kind| rig.jobs.listed(kind)).map(|id| id.to_string()).collect();
     End { rows, intents: intents.collect(), jobs, results }
 }
 

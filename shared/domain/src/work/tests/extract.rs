@@ -27,7 +27,7 @@ async fn a_completed_job_is_stored_verbatim_under_the_date_of_its_creation() {
     let mut job = answer(&key, JobStatus::Completed);
     job.raw = RawJson(raw.into());
     rig.jobs.answer_extract(&key.job_id, Ok(job));
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into(), follow_up: None });
     let (object, content) = rig.results.read(KEY_OF_A).await.unwrap().unwrap();
     assert_eq!(stored_object(&rig.entry(&key)), object);
     let content = String::from_utf8(content).unwrap();
@@ -72,7 +72,7 @@ async fn an_object_of_the_same_job_finishes_the_ledger() {
     // The ledger is as if the worker had crashed after the put.
     rig.receive_linked(&key);
     rig.clock.advance(HOUR);
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into(), follow_up: None });
     assert_eq!(rig.objects(), first);
 }
 
@@ -105,7 +105,7 @@ async fn a_completed_job_without_data_is_stored_and_flagged_as_empty() {
             ..answer(&key, JobStatus::Completed)
         };
         rig.jobs.answer_extract(&key.job_id, Ok(empty));
-        assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into() });
+        assert_eq!(rig.work(&key).await, Worked::Stored { key: KEY_OF_A.into(), follow_up: None });
         assert!(stored_object(&rig.entry(&key)).empty);
     }
 }

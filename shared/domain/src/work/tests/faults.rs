@@ -69,6 +69,11 @@ impl<'a> Faulty<'a> {
         Ports { ledger: self, queue: self, jobs: self, results: self, ..self.rig.ports() }
     }
 
+    /// The same ports without faults, and uncounted.
+    pub(crate) fn rig_ports(&self) -> Ports<'_> {
+        self.rig.ports()
+    }
+
     /// The names of the calls that were made.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         self.calls.lock().unwrap().clone()

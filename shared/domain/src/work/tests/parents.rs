@@ -64,7 +64,7 @@ const MANIFEST: &str = "kind=batch/dt=2026-11-29/b/_manifest.json";
 async fn pages_of_fifty_are_stored_as_parts_and_then_named_by_a_manifest() {
     let rig = Rig::new();
     let key = completed(&rig, 120).await;
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into(), follow_up: None });
     assert_eq!(pages_asked(&rig), [(1, 50), (2, 50), (3, 50)]);
     assert_eq!(item_keys(&rig, MANIFEST), indices(120));
     let manifest = rig.json(MANIFEST);
@@ -87,7 +87,7 @@ async fn a_batch_may_hold_one_address_twice() {
     let mut twice = items(0..2);
     twice[1].url = twice[0].url.clone();
     rig.jobs.answer_parent(&key, Ok(whole(&key, JobStatus::Completed, twice)));
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into(), follow_up: None });
     let key = crawl("c");
     rig.announce(&key).await;
     let mut pages = items(0..2);
@@ -197,7 +197,7 @@ async fn a_webhook_in_the_middle_of_a_run_does_not_disturb_it() {
     let busy = Interrupting { rig: &rig };
     let ports = crate::steps::Ports { results: &busy, ..rig.ports() };
     let worked = work(ports, &crate::task::Task { key: key.clone() }).await.unwrap();
-    assert_eq!(worked, Worked::Stored { key: MANIFEST.into() });
+    assert_eq!(worked, Worked::Stored { key: MANIFEST.into(), follow_up: None });
     assert_eq!(rig.entry(&key).link, Some(link_of(&key, "s-1")));
     assert_eq!(pages_asked(&rig), [(1, 50), (2, 50), (3, 50)]);
 }
@@ -330,7 +330,7 @@ async fn a_parent_without_items_is_stored_and_flagged_as_empty() {
         let mut answer = whole(&key, JobStatus::Completed, Vec::new());
         answer.items = items;
         rig.jobs.answer_parent(&key, Ok(answer));
-        assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into() });
+        assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into(), follow_up: None });
         assert!(stored_object(&rig.entry(&key)).empty);
         assert_eq!(rig.results.keys(), [MANIFEST]);
     }

@@ -32,7 +32,7 @@ async fn a_page_that_is_too_large_is_read_in_pieces() {
     rig.announce(&key).await;
     let all = with_a_large_one(200, 61, 20_000);
     limited(&rig, 20_100).answer_parent(&key, Ok(whole(&key, JobStatus::Completed, all)));
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into(), follow_up: None });
     assert_eq!(item_keys(&rig, MANIFEST), indices(200));
     let asked = pages_asked(&rig);
     assert_eq!(asked[..5], [(1, 50), (2, 50), (3, 25), (11, 5), (12, 5)]);
@@ -78,7 +78,7 @@ async fn a_job_of_very_many_very_large_items_is_too_large_for_its_row() {
 async fn ten_thousand_items_are_two_hundred_parts() {
     let rig = Rig::new();
     let key = completed(&rig, 10_000).await;
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: MANIFEST.into(), follow_up: None });
     assert_eq!(rig.results.keys().len(), 201);
     assert_eq!(item_keys(&rig, MANIFEST), indices(10_000));
 }

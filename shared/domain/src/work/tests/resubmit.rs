@@ -234,7 +234,7 @@ async fn a_job_whose_object_is_there_is_not_resubmitted() {
     let at = "kind=extract/dt=2026-11-29/a.json.gz";
     let content = br#"{"format":"gleaner-extract/1","kind":"extract","job_id":"a"}"#;
     rig.results.put_new(at, content).await.unwrap();
-    assert_eq!(rig.work(&key).await, Worked::Stored { key: at.into() });
+    assert_eq!(rig.work(&key).await, Worked::Stored { key: at.into(), follow_up: None });
     let (rig, key, _) = failing();
     rig.results.place(at, b"damaged".to_vec());
     assert_eq!(rig.work(&key).await, dead(DeadReason::CorruptObject));
@@ -277,6 +277,7 @@ async fn a_refused_resubmit_is_final_or_waits_by_its_kind() {
         rig.jobs.answer_submit(ScriptedSubmit::Refused(refusal.clone()));
         if !probe {
             rig.jobs.answer_probe(Err(refusal.clone()));
+            rig.jobs.answer_probe(Ok(()));
         }
         rig.work(&key).await;
         assert_eq!(rig.stands(&key), stands, "{refusal}, probe {probe}");

@@ -1,0 +1,148 @@
+//! `gleaner sweep`, `replay` and `reconcile`: what nobody told the ledger of, and what is overdue.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Folder, Ran, list, quick};
+use crate::scripted::{Scripted, error};
+
+/// Runs of a verb after which the platform should long have come so far.
+const RUNS_MAX: u32 = 400;
+
+/// Another ledger of the same account submits so many jobs; they finish at once.
+async fn foreign(bench: &Bench, count: usize) {
+    let other = Folder::new(&bench.platform.base_url());
+    let (urls, _) = list(count);
+    let file = other.write("urls.txt", urls);
+    other.run(&["submit", "--file", file.to_str().unwrap()]).await.expect(0);
+    until_finished(bench, count).await;
+}
+
+async fn until_finished(bench: &Bench, count: usize) {
+    let is_finished = |job: &Value| job["status"] == "completed";
+    while bench.books().iter().filter(|job| is_finished(job)).count() < count {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What a verb printed for the whole, without what differs between runs.
+#[track_caller]
+fn summary(ran: &Ran, name: &str) -> Value {
+    let found = ran.of_type(name);
+    assert_eq!(found.len(), 1, "{ran:#?}");
+    found[0].clone()
+}
+
+/// Runs a verb until it counts so many of something; what it printed then.
+async fn until(bench: &Bench, args: &[&str], (name, field, count): (&str, &str, u32)) -> Ran {
+    let mut runs = 0;
+    loop {
+        let ran = bench.run(args).await.expect(0);
+        if summary(&ran, name)[field] == count {
+            return ran;
+        }
+        runs += 1;
+        assert!(runs < RUNS_MAX, "{args:?} never counts {count} {field}");
+    }
+}
+
+async fn jobs(bench: &Bench) -> Value {
+    bench.run(&["jobs", "counts", "--json"]).await.expect(0).json()[0]["jobs"].clone()
+}
+
+/// The plan is printed and nothing is changed; then it is carried out, once; then the results are
+/// there.
+#[tokio::test]
+async fn reconcile_finds_what_no_webhook_told_of() {
+    let bench = Bench::new(quick()).await;
+    foreign(&bench, 7).await;
+    let now = ["--set", "reconcile.threshold=1s"];
+    let plan = [&["reconcile", "--dry-run", "--json"][..], &now].concat();
+    // A job is left to its webhook for a while.
+    let planned = until(&bench, &plan, ("reconciled", "announced", 7)).await;
+    assert_eq!(planned.of_type("step").len(), 7, "{planned:#?}");
+    let step = &planned.of_type("step")[0];
+    assert_eq!(
+        (&step["step"], &step["kind"], &step["state"]),
+        (&"announce".into(), &"extract".into(), &Value::Null)
+    );
+    assert_eq!(summary(&planned, "reconciled")["dry_run"], true);
+    assert_eq!(jobs(&bench).await, serde_json::json!({}));
+
+    let done = [&["reconcile", "--json"][..], &now].concat();
+    let ran = bench.run(&done).await.expect(0);
+    let found = summary(&ran, "reconciled");
+    assert_eq!((&found["announced"], &found["unknown"]), (&7.into(), &7.into()), "{ran:#?}");
+    assert_eq!(jobs(&bench).await, serde_json::json!({ "received": 7 }));
+    let again = bench.run(&done).await.expect(0);
+    assert_eq!(summary(&again, "reconciled")["announced"], 0);
+    bench.run(&["poll", "--max-wait", "1m"]).await.expect(0);
+    assert_eq!(jobs(&bench).await, serde_json::json!({ "stored": 7 }));
+    // Whoever asks for it has the old ones compared again, which the ledger knows.
+    let back = [&done[..], &["--back", "1h"]].concat();
+    let ran = bench.run(&back).await.expect(0);
+    let found = summary(&ran, "reconciled");
+    assert_eq!((&found["announced"], &found["listed"]), (&0.into(), &7.into()));
+    // A person reads lines.
+    let text = bench.run(&[&["reconcile"][..], &now].concat()).await.expect(0).out;
+    assert!(text.contains("jobs on 3 pages: 0 announced (0 unknown), 0 expected"), "{text}");
+}
+
+/// Deliveries to a receiver that is not there: the log tells of them, and the jobs are fetched.
+#[tokio::test]
+async fn replay_finds_what_was_delivered_in_vain() {
+    let bench = Bench::new(quick()).await;
+    let url = "http://127.0.0.1:9/webhook";
+    let create = ["webhooks", "create", "--url", url, "--event", "extract"];
+    bench.run(&create).await.expect(0);
+    foreign(&bench, 5).await;
+    let ours = ["--set", "public_url=http://127.0.0.1:9/webhook"];
+    let plan = [&["replay", "--dry-run", "--json"][..], &ours].concat();
+    let planned = until(&bench, &plan, ("replayed", "announced", 5)).await;
+    let wrong = serde_json::json!(["batch: missing", "crawl: missing"]);
+    assert_eq!(summary(&planned, "replayed")["subscriptions"], wrong, "{planned:#?}");
+    assert!(planned.err.contains("an event is not delivered here: batch: missing"));
+    assert_eq!(jobs(&bench).await, serde_json::json!({}));
+    let done = [&["replay", "--json"][..], &ours].concat();
+    let ran = bench.run(&done).await.expect(0);
+    let found = summary(&ran, "replayed");
+    assert_eq!((&found["announced"], &found["webhooks"]), (&5.into(), &1.into()));
+    assert_eq!(summary(&bench.run(&done).await.expect(0), "replayed")["announced"], 0);
+    bench.run(&["poll", "--max-wait", "1m"]).await.expect(0);
+    assert_eq!(jobs(&bench).await, serde_json::json!({ "stored": 5 }));
+    let whole = bench.run(&["replay", "--whole"]).await.expect(0).out;
+    assert!(whole.contains("deliveries of 1 webhooks: 0 jobs announced"), "{whole}");
+}
+
+/// Rows whose time has come, and what a sweep makes of them.
+#[tokio::test]
+async fn sweep_sends_what_is_overdue() {
+    let bench = Bench::new(quick()).await;
+    let (urls, _) = list(4);
+    let file = bench.folder.write("urls.txt", urls);
+    bench.run(&["submit", "--file", file.to_str().unwrap()]).await.expect(0);
+    until_finished(&bench, 4).await;
+    let planned = until(&bench, &["sweep", "--dry-run", "--json"], ("swept", "sent", 4)).await;
+    let steps = planned.of_type("step");
+    assert!(steps.iter().all(|step| step["step"] == "send" && step["state"] == "expected"));
+    let ran = bench.run(&["sweep", "--json"]).await.expect(0);
+    assert_eq!(summary(&ran, "swept")["sent"], 4, "{ran:#?}");
+    let again = bench.run(&["sweep"]).await.expect(0).out;
+    assert_eq!(
+        again,
+        "0 tasks sent, 0 jobs given up, 0 submissions looked for (0 found, 0 not accepted, 0 \
+         ambiguous)\n"
+    );
+}
+
+/// What the platform refuses, and what it answers in a shape that nobody knows, is a failure.
+#[tokio::test]
+async fn a_refusal_is_told_by_the_exit_code() {
+    for (status, code) in [(401, 77), (503, 69), (404, 4)] {
+        let platform = Scripted::start(move |_, _| error(status, "", "CODE", false)).await;
+        let folder = Folder::new(&platform.url);
+        for verb in ["reconcile", "replay"] {
+            let ran = folder.run(&[verb, "--json"]).await;
+            assert_eq!(ran.code, code, "{verb} {status}: {ran:#?}");
+        }
+    }
+}
