@@ -127,7 +127,7 @@ impl World {
     /// The platform's own books of all jobs.
     pub(crate) fn jobs(&self) -> Vec<serde_json::Value> {
         let books = self.platform.with_platform(|platform, now| {
-            platform.advance(now);
+            platform.roll(now);
             platform.books(Detail::Jobs)
         });
         books["jobs"].as_array().unwrap().clone()

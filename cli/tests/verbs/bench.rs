@@ -156,7 +156,7 @@ impl Bench {
     /// The platform's own books of all jobs.
     pub(crate) fn books(&self) -> Vec<Value> {
         let books = self.platform.with_platform(|platform, now| {
-            platform.advance(now);
+            platform.roll(now);
             platform.books(Detail::Jobs)
         });
         books["jobs"].as_array().unwrap().clone()

@@ -7,7 +7,7 @@
 use crate::pause::{Admission, Pause, Scope};
 use crate::ports::{ApiErrorKind, PortError};
 use crate::steps::Ports;
-use crate::time::after;
+use crate::time::{Timestamp, after};
 use crate::work::Look;
 
 /// The pause that keeps calls of this scope from being made now. If this call is the one that an
@@ -47,20 +47,29 @@ async fn probe(ports: Ports<'_>, look: Look) -> Result<Option<Pause>, PortError>
         None => Err(ApiErrorKind::Unavailable),
     };
     let now = ports.clock.now();
-    match answer {
-        Ok(()) => {
-            ports.pauses.lift(ports.ledger, Scope::All, now).await?;
-            Ok(None)
+    let kind = match answer {
+        Ok(()) => return lifted(ports, now).await,
+        Err(kind) => kind,
+    };
+    let (until, why) = (after(now, limits.account_pause), kind.as_str());
+    match kind {
+        ApiErrorKind::Denied | ApiErrorKind::PaymentRequired => {
+            ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
         }
-        Err(kind) => {
-            let (until, why) = (after(now, limits.account_pause), kind.as_str());
-            // Silence and trouble of the platform decide nothing: the probe's own time goes on.
-            if matches!(kind, ApiErrorKind::Denied | ApiErrorKind::PaymentRequired) {
-                ports.pauses.extend(ports.ledger, Scope::All, until, why).await?;
-            }
-            Ok(Some(Pause { until, why: why.to_owned(), unproved: true }))
-        }
+        // Silence and trouble of the platform decide nothing: the probe's own time goes on.
+        ApiErrorKind::Throttled | ApiErrorKind::Unavailable => {}
+        // The key was taken; that the endpoint is not as it was must not stop everything.
+        ApiErrorKind::Missing
+        | ApiErrorKind::Refused
+        | ApiErrorKind::TooLarge
+        | ApiErrorKind::Unreadable => return lifted(ports, now).await,
     }
+    Ok(Some(Pause { until, why: why.to_owned(), unproved: true }))
+}
+
+async fn lifted(ports: Ports<'_>, now: Timestamp) -> Result<Option<Pause>, PortError> {
+    ports.pauses.lift(ports.ledger, Scope::All, now).await?;
+    Ok(None)
 }
 
 /// Tells that a paid POST was accepted: if it was the probe, the pause of paying calls is over.

@@ -97,7 +97,9 @@ impl Platform {
         self.rules = Arc::new(rules(&self.config, self.dice));
     }
 
-    /// Moves the platform to `now` and takes the webhook attempts that have become due.
+    /// Moves the platform to `now` and takes the webhook attempts that have become due: whoever
+    /// takes them sends them, as nobody else will.
+    #[must_use = "attempts that are not sent stay pending for ever"]
     pub fn advance(&mut self, now: Moment) -> Vec<Attempt> {
         self.roll(now);
         std::mem::take(&mut self.outbox)
@@ -108,8 +110,9 @@ impl Platform {
         self.agenda.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Lets everything happen that is due by `now`.
-    pub(crate) fn roll(&mut self, now: Moment) {
+    /// Lets everything happen that is due by `now`; attempts that become due are left to whoever
+    /// [advances](Self::advance) next.
+    pub fn roll(&mut self, now: Moment) {
         while let Some(entry) = self.agenda.first_entry()
             && entry.key().0 <= now
         {

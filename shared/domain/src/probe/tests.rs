@@ -83,7 +83,7 @@ async fn trouble_that_goes_on_is_found_by_the_probe_alone() {
 /// Silence says nothing about the account: the probe's own time passes, then comes the next.
 #[tokio::test]
 async fn a_probe_without_an_answer_is_made_again() {
-    for kind in [ApiErrorKind::Unavailable, ApiErrorKind::Unreadable, ApiErrorKind::Throttled] {
+    for kind in [ApiErrorKind::Unavailable, ApiErrorKind::Throttled] {
         let rig = ended(Scope::All, "denied").await;
         rig.jobs.answer_probe(Err(error(kind, None)));
         rig.jobs.answer_probe(Ok(()));
@@ -93,6 +93,18 @@ async fn a_probe_without_an_answer_is_made_again() {
         rig.clock.advance(rig.limits.probe_hold());
         let worked = rig.work(&received(&rig, "b")).await;
         assert!(matches!(worked, Worked::Stored { .. }), "{kind:?}: {worked:?}");
+    }
+}
+
+/// An endpoint that changed its shape, or is gone, says at least that the key is taken.
+#[tokio::test]
+async fn an_answer_that_does_not_refuse_the_key_is_enough() {
+    for kind in [ApiErrorKind::Missing, ApiErrorKind::Refused, ApiErrorKind::Unreadable] {
+        let rig = ended(Scope::All, "denied").await;
+        rig.jobs.answer_probe(Err(error(kind, None)));
+        let worked = rig.work(&received(&rig, "a")).await;
+        assert!(matches!(worked, Worked::Stored { .. }), "{kind:?}: {worked:?}");
+        assert_eq!((probes(&rig), left(&rig, Scope::All).await), (1, None), "{kind:?}");
     }
 }
 

@@ -164,9 +164,9 @@ async fn a_value_typed_meanwhile_is_not_overtaken() {
 #[tokio::test]
 async fn what_is_no_secret_is_told() {
     let scene = scene().await;
-    let values =
-        [Value::Text("{\"hushhush\":1}".to_owned()), Value::Bytes(vec![0xff]), Value::Neither];
-    for value in values {
+    scene.fake.hold("shop", Value::Neither);
+    assert!(matches!(scene.read().await.current.unwrap().holds, Holds::Nothing));
+    for value in [Value::Text("{\"hushhush\":1}".to_owned()), Value::Bytes(vec![0xff])] {
         scene.fake.hold("shop", value.clone());
         let current = scene.read().await.current.unwrap();
         assert!(matches!(current.holds, Holds::Unusable(_)), "{value:?}: {current:?}");

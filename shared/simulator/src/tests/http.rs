@@ -38,7 +38,7 @@ async fn submit(running: &Running, url: &str) -> reqwest::Result<reqwest::Respon
 
 fn books(running: &Running) -> Value {
     running.with_platform(|platform, now| {
-        platform.advance(now);
+        platform.roll(now);
         platform.books(Detail::Jobs)
     })
 }
