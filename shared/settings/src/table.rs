@@ -88,6 +88,9 @@ pub(crate) fn find(name: &str) -> Option<&'static Setting> {
 const EVERY: ReadBy = ReadBy::verbs("every verb but `demo` and `simulate`");
 const API: ReadBy = ReadBy::verbs("every verb that asks the platform");
 const SERVE: ReadBy = ReadBy::verbs("`serve`");
+const SWEEP: ReadBy = ReadBy::verbs("`serve`, `sweep`");
+const RECEIVE: ReadBy = ReadBy::verbs("`serve`, `doctor`");
+const RECOVER: ReadBy = ReadBy::verbs("`submit`, `poll`, `extract`, `serve`, `sweep`");
 const SUBMIT: ReadBy = ReadBy::verbs("`submit`, `poll`, `extract`, `serve`");
 const WORK: ReadBy = ReadBy::verbs("`serve`, `poll`, `extract`");
 

@@ -2,10 +2,11 @@
 
 use super::receiver::DELIVERY_TIMEOUT;
 use super::{
-    API, DAY, Default, EVERY, HOUR, MINUTE, MS, SECOND, SERVE, SUBMIT, Setting, WORK, YEAR, count,
-    duration,
+    API, DAY, Default, EVERY, HOUR, MINUTE, MS, RECOVER, SECOND, SERVE, SUBMIT, SWEEP, Setting,
+    WORK, YEAR, count, duration,
 };
 use crate::form::Form;
+use crate::role::ReadBy;
 use crate::role::Role::{Receiver, Rotator, Scheduler, Worker};
 
 pub(super) const LIMITS: &[Setting] = &[
@@ -24,7 +25,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "First pause between two sweeps of one entry; it doubles each time. \
                   At most `limits.sweep_spacing_cap`.",
         if_wrong: "Too short: an entry in trouble uses its sweeps up quickly.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: ReadBy::verbs("`serve`, `sweep`, `audit`, `explain`").and(&[Scheduler]),
     },
     Setting {
         name: "limits.sweep_spacing_cap",
@@ -32,7 +33,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("2h"),
         meaning: "Longest pause between two sweeps of one entry.",
         if_wrong: "Too long: an entry in trouble waits after the trouble has ended.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: SWEEP.and(&[Scheduler]),
     },
     Setting {
         name: "limits.sweeps_max",
@@ -41,7 +42,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Sweeps without a look at the job before an entry is given up.",
         if_wrong: "Too few: jobs are given up during an outage. Too many: a poisonous entry \
                    costs work.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: SWEEP.and(&[Scheduler]),
     },
     Setting {
         name: "limits.announce_grace",
@@ -129,7 +130,7 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "Longest time from writing an intent to beginning its POST.",
         if_wrong: "Too short: submissions begin anew under load. Too long: a lost answer is \
                    looked for later.",
-        read_by: SUBMIT.and(&[Worker, Scheduler]),
+        read_by: RECOVER.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.post_timeout",
@@ -137,7 +138,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("30s"),
         meaning: "Time-out of a POST.",
         if_wrong: "Too short: accepted jobs count as unanswered, and are looked for.",
-        read_by: SUBMIT.and(&[Worker, Scheduler]),
+        read_by: RECOVER.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.call_timeout",
@@ -153,7 +154,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("1m"),
         meaning: "Time-out of a call that reads a page of results.",
         if_wrong: "Too short: large pages are read again in smaller ones.",
-        read_by: WORK.and(&[Worker, Scheduler]),
+        read_by: ReadBy::verbs("`serve`, `poll`, `extract`, `sweep`").and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.adoption_margin",
@@ -162,7 +163,8 @@ pub(super) const LIMITS: &[Setting] = &[
         meaning: "How long job lists may lag behind accepted jobs. \
                   Shorter than `limits.ambiguous_after`.",
         if_wrong: "Too short: a job whose answer was lost is paid twice.",
-        read_by: SUBMIT.and(&[Worker, Scheduler]),
+        read_by: ReadBy::verbs("`submit`, `poll`, `extract`, `serve`, `sweep`, `audit`, `doctor`")
+            .and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.ambiguous_after",
@@ -170,7 +172,7 @@ pub(super) const LIMITS: &[Setting] = &[
         default: Default::Value("6h"),
         meaning: "How long an unanswered POST is looked for before it is reported as ambiguous.",
         if_wrong: "Too short: jobs are reported that would have been found.",
-        read_by: SUBMIT.and(&[Worker, Scheduler]),
+        read_by: RECOVER.and(&[Worker, Scheduler]),
     },
     Setting {
         name: "limits.posts_max",

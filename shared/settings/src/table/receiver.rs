@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{DAY, Default, GIB, KIB, MINUTE, MS, SECOND, SERVE, Setting, bytes, count, duration};
+use super::{
+    DAY, Default, GIB, KIB, MINUTE, MS, RECEIVE, SECOND, SERVE, Setting, bytes, count, duration,
+};
 use crate::form::Form;
 use crate::role::ReadBy;
 use crate::role::Role::{Receiver, Rotator, Scheduler};
@@ -15,7 +17,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "Address on which the receiver listens; port 0 takes a free one. It speaks plain \
                   HTTP: put a proxy with TLS before it.",
         if_wrong: "Deliveries do not arrive, and polling finds the jobs late.",
-        read_by: SERVE,
+        read_by: RECEIVE,
     },
     Setting {
         name: "webhook_path",
@@ -24,7 +26,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "Path of the receiver, compared byte for byte: `/webhook/` and `//webhook` are \
                   other paths, and answered 404.",
         if_wrong: "Every delivery is answered 404.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "public_url",
@@ -32,7 +34,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("none; `webhooks create` then needs `--url`"),
         meaning: "The URL under which the platform reaches the receiver, path included.",
         if_wrong: "Webhooks are registered that nobody receives, and polling finds the jobs late.",
-        read_by: ReadBy::verbs("`serve`, `webhooks`, `replay`").and(&[Scheduler]),
+        read_by: ReadBy::verbs("`serve`, `webhooks`, `replay`, `doctor`").and(&[Scheduler]),
     },
     Setting {
         name: "rotation_strategy",
@@ -112,7 +114,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "How deliveries are signed. `geonode` accepts any common encoding of an \
                   HMAC-SHA256 over the raw body; the others accept one form each.",
         if_wrong: "Every delivery is answered 401, and polling finds the jobs late.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.headers",
@@ -120,7 +122,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("the preset's own"),
         meaning: "Names of the headers that may carry the signature; case does not matter.",
         if_wrong: "Every delivery is answered 401.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.body",
@@ -128,7 +130,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("the preset's own, which is `as-received`"),
         meaning: "Whether a compressed body is signed as it was received or as it was before.",
         if_wrong: "Compressed deliveries are answered 401.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.tolerance",
@@ -138,7 +140,7 @@ pub(super) const RECEIVER: &[Setting] = &[
                   a timestamp only.",
         if_wrong: "Too short: deliveries are refused when clocks differ. Too long: old deliveries \
                    can be replayed, which the ledger then ignores.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "signing.scheme",
@@ -147,7 +149,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "A signature scheme with every dimension spelled out, in place of a preset.",
         if_wrong: "A scheme that contradicts itself is a start-up error; one that does not fit \
                    the sender answers every delivery 401.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "webhook_secret",
@@ -156,7 +158,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "A signing secret, accepted beside those of the secrets file.",
         if_wrong: "Every delivery signed with another secret is answered 401. Empty is a start-up \
                    error, since anybody can sign with an empty key.",
-        read_by: SERVE,
+        read_by: RECEIVE,
     },
     Setting {
         name: "webhook_secret_previous",
@@ -164,7 +166,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::None("none"),
         meaning: "The signing secret before that, accepted as long as it is set here.",
         if_wrong: "Whoever knows a retired secret that is still set here can sign deliveries.",
-        read_by: SERVE,
+        read_by: RECEIVE,
     },
     Setting {
         name: "secrets_file",
@@ -173,7 +175,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         meaning: "File of the signing secrets that `webhooks create` writes; nobody but its owner \
                   may read it. A file named here must exist when the receiver starts.",
         if_wrong: "Without any secret no receiver is started.",
-        read_by: ReadBy::verbs("`serve`, `webhooks`"),
+        read_by: ReadBy::verbs("`serve`, `webhooks`, `rotate`, `doctor`"),
     },
     Setting {
         name: "envelope.job_id",
@@ -181,7 +183,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/data/job_id,/job_id,/data/id"),
         meaning: "Where the job id may be in a body; the first that leads anywhere counts.",
         if_wrong: "Every delivery is answered 400, and polling finds the jobs late.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.event",
@@ -189,7 +191,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/event,/event_type"),
         meaning: "Where the event type may be in a body.",
         if_wrong: "Every delivery is acknowledged and ignored, and polling finds the jobs late.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.delivery_id",
@@ -197,7 +199,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/delivery_id,/id"),
         meaning: "Where the delivery id may be in a body; for logs alone.",
         if_wrong: "Logs lack the id.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.webhook_id",
@@ -205,7 +207,7 @@ pub(super) const RECEIVER: &[Setting] = &[
         default: Default::Value("/webhook_id"),
         meaning: "Where the webhook id may be in a body; for logs alone.",
         if_wrong: "Logs lack the id.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
     Setting {
         name: "envelope.events",
@@ -217,7 +219,7 @@ pub(super) const RECEIVER: &[Setting] = &[
                   completes. Other types are acknowledged and ignored.",
         if_wrong: "Deliveries of types that are missing here are ignored, and polling finds the \
                    jobs late.",
-        read_by: SERVE.and(&[Receiver]),
+        read_by: RECEIVE.and(&[Receiver]),
     },
 ];
 
