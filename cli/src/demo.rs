@@ -1,50 +1,51 @@
-//! The demo: the platform's simulator as a process of its own, the pipeline in this one, jobs from
-//! submission to stored results, and an independent judge at the end.
+//! The demo: the platform's simulator as a process of its own, the pipeline in this one or, where it
+//! is killed on the way, in another, jobs from submission to stored results, and an independent
+//! judge at the end.
 
+mod audited;
 mod books;
 mod elsewhere;
+mod folder;
 mod given_up;
+mod healing;
 mod judge;
+mod kills;
 mod limits;
 mod plan;
 mod platform;
+mod process;
 mod report;
+mod rotation;
+mod stage;
 mod view;
 mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use domain::envelope::EventType;
 use domain::intent::Submission;
-use domain::job::Kind;
-use domain::keyring::Keyring;
-use domain::ports::{Clock, NewWebhook, PortError, SecretSource, Webhooks};
-use domain::signature::preset::Preset;
-use domain::signature::secret::Secret;
+use domain::ports::{Clock, PortError};
 use domain::time::{Timestamp, after, between};
-use embedded::SqliteStore;
-use results::ObjectResults;
 use scraper_api::{ApiKey, Config, ScraperApi};
-use telemetry::Metrics;
-use tokio::net::TcpListener;
+use system::SystemClock;
 use tokio::sync::watch as signal;
 
+pub use audited::Audited;
 pub use elsewhere::Remains;
+pub use healing::Healing;
 pub use judge::Judgement;
 pub use report::Report;
+pub use rotation::Rotated;
 
 use self::platform::{Control, Detail, Simulator};
+use self::stage::Stage;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::pipeline::Pipeline;
-use crate::serve::{Complaints, ReceiverBounds, Server, ServerSettings, Waiting};
 use crate::submitting::{Ended, Manner, WhenBlocked, submit_all};
-use crate::subscribing::subscribe;
-use system::{SystemClock, SystemRandom};
 
 /// How bad the weather is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -79,6 +80,12 @@ pub struct DemoOptions {
     pub live: bool,
     /// When to give up waiting for the last jobs.
     pub patience: Duration,
+    /// How often the serving process, which is then one of its own, is killed.
+    pub kills: u32,
+    /// Whether the signing secrets are replaced in the middle.
+    pub rotate: bool,
+    /// Whether `gleaner audit` is asked at the end.
+    pub audit: bool,
 }
 
 /// Lets a test put something between the pipeline and its adapters.
@@ -103,41 +110,60 @@ const RUN: &str = "demo";
 /// Runs the demo and judges it.
 ///
 /// # Errors
-/// When something could not be started or read; books that do not balance are no error.
+/// When something could not be started or read, or the serving process ended by itself; books that
+/// do not balance are no error.
 pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let started = clock.now();
     let simulator = Simulator::start(options).await?;
     let control = simulator.control();
     let api = control.client(Arc::clone(&clock))?;
-    let stage = Stage::set(options, &api, Arc::clone(&clock), tamper).await?;
+    let stage = Stage::set(options, &api, control.url(), tamper).await?;
     let watcher = watch::Watcher::start(options.dir.join("results"), Arc::clone(&clock));
     let plan = plan::plan(options);
-    let (stop, stopped) = signal::channel(false);
-    let Stage { server, listener, pipeline, metrics } = stage;
-    let until = wait_for(stopped.clone());
-    let serving = tokio::spawn(server.serve(listener, until));
+    let jobs = plan.len() + plan::foreign_urls(options).len();
+    let (settled, is_settled) = signal::channel(false);
+    let (pipeline, metrics) = (stage.pipeline.clone(), Arc::clone(&stage.metrics));
+    let folder = Arc::clone(&stage.folder);
+    let mut serving = stage.serve(options, &api).await?;
+    let killed = Arc::new(AtomicU32::new(0));
+    let counted = (options.kills > 0).then(|| Arc::clone(&killed));
     let view = view::View::start(
         options.live,
         &pipeline,
         &metrics,
         control,
-        plan.len() + plan::foreign_urls(options).len(),
-        stopped,
+        jobs,
+        counted,
+        is_settled.clone(),
     );
-    let (submitted, foreign) =
-        tokio::join!(submit(&pipeline, &plan, options), foreign_jobs(control, options));
-    foreign?;
-    let settled = wait_until_settled(&pipeline, control, options).await?;
-    // Receivers of the signal end with the server.
-    let _ = stop.send(true);
-    drop(serving.await);
+    let script = kills::Script::of(options, jobs);
+    let driven_stage =
+        kills::Stage { folder: Arc::clone(&folder), control, clock: &*clock, counted: &killed };
+    let driving = kills::drive(&script, driven_stage, serving.process(), &is_settled);
+    let working = async {
+        let (submitted, foreign) =
+            tokio::join!(submit(&pipeline, &plan, options), foreign_jobs(control, options));
+        foreign?;
+        let is_whole = wait_until_settled(&pipeline, control, options).await?;
+        // Receivers of the signal end with the demo.
+        let _ = settled.send(true);
+        Ok::<_, CliError>((submitted, is_whole))
+    };
+    // The server's end ends the demo at once.
+    let ((submitted, is_whole), driven) = tokio::try_join!(working, driving)?;
+    let panicked = serving.end().await?;
     view.finish().await;
     let changed = watcher.finish().await;
     let books = control.books(Detail::Parts).await?;
     let counters = control.counters().await?;
     let mut judgement = judge::judge(&books, &options.dir.join("results"), changed);
     given_up::judge(&pipeline, &books, &mut judgement).await?;
+    let audited = if options.audit {
+        Some(audited::audit(&folder, started, pipeline.limits.adoption_margin).await?)
+    } else {
+        None
+    };
     let facts = report::Facts {
         options,
         wall: between(started, clock.now()),
@@ -145,118 +171,14 @@ pub async fn run(options: &DemoOptions, tamper: &dyn Tamper) -> Result<Report, C
         counters: &counters,
         submitted: submitted.into_counts(),
         counted: metrics.counts(),
-        settled,
+        settled: is_whole,
+        driven,
+        panicked,
+        audited,
     };
     let report = Report::new(&pipeline, facts, judgement).await?;
     simulator.stop().await;
     Ok(report)
-}
-
-async fn wait_for(mut stopped: signal::Receiver<bool>) {
-    // An error means that the sender is gone, which ends the wait as well.
-    let _ = stopped.wait_for(|stop| *stop).await;
-}
-
-/// The demo's server before it runs.
-struct Stage {
-    server: Server,
-    listener: TcpListener,
-    pipeline: Pipeline,
-    metrics: Arc<Metrics>,
-}
-
-impl Stage {
-    async fn set(
-        options: &DemoOptions,
-        api: &Arc<ScraperApi>,
-        clock: Arc<dyn Clock>,
-        tamper: &dyn Tamper,
-    ) -> Result<Self, CliError> {
-        let store = SqliteStore::open(
-            &options.dir.join("ledger.db"),
-            Arc::clone(&clock),
-            embedded::Settings::default(),
-        )
-        .map_err(|error| CliError::new(Exit::System, "cannot open the ledger").because(error))?;
-        let results =
-            ObjectResults::on_disk(&options.dir.join("results"), clock.now()).map_err(|error| {
-                CliError::new(Exit::System, "cannot open the results").because(error)
-            })?;
-        let limits = limits::shortened(options);
-        let pipeline = Pipeline {
-            ledger: Arc::new(store.clone()),
-            queue: Arc::new(store.clone()),
-            jobs: Arc::clone(api) as Arc<dyn domain::ports::Jobs>,
-            results: Arc::new(results),
-            clock: Arc::clone(&clock),
-            random: Arc::new(SystemRandom),
-            limits: limits.clone(),
-            pauses: Arc::default(),
-            looks: Arc::default(),
-        };
-        let pipeline = tamper.tamper(pipeline);
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .map_err(|error| CliError::new(Exit::System, "cannot open a port").because(error))?;
-        let port = listener
-            .local_addr()
-            .map_err(|error| CliError::new(Exit::System, "cannot open a port").because(error))?
-            .port();
-        let secrets = register(api, &format!("http://127.0.0.1:{port}/webhook")).await?;
-        let scheme = Preset::Geonode.scheme().map_err(|error| {
-            CliError::new(Exit::Bug, "the default signature scheme").because(error)
-        })?;
-        let keyring = Keyring::new(Arc::new(Fixed(secrets)), scheme, &limits);
-        let metrics = Arc::new(Metrics::for_scrapes());
-        let server = Server {
-            pipeline: pipeline.clone(),
-            webhooks: Arc::clone(api) as Arc<dyn Webhooks>,
-            source: Arc::new(store) as Arc<dyn Waiting>,
-            keyring: Arc::new(keyring),
-            format: domain::envelope::EnvelopeFormat::default(),
-            settings: ServerSettings {
-                path: "/webhook".to_owned(),
-                workers: 32,
-                hold: limits.call_timeout * 3,
-                tick: Duration::from_millis(500),
-                upkeep: limits::upkeep(&limits),
-                bounds: ReceiverBounds::default(),
-            },
-            metrics: Arc::clone(&metrics),
-            complaints: Complaints::untold(),
-        };
-        Ok(Self { server, listener, pipeline, metrics })
-    }
-}
-
-/// The signing secrets of the demo's webhooks, which live as long as the demo.
-struct Fixed(Vec<Secret>);
-
-#[async_trait::async_trait]
-impl SecretSource for Fixed {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(self.0.clone())
-    }
-}
-
-/// Registers one webhook per event at the receiver's address.
-async fn register(api: &ScraperApi, url: &str) -> Result<Vec<Secret>, CliError> {
-    let mut secrets = Vec::new();
-    for kind in Kind::ALL {
-        let webhook = NewWebhook {
-            url: url.to_owned(),
-            event_type: EventType::completed(kind),
-            description: Some("gleaner demo".to_owned()),
-        };
-        let within = platform::CALL_TIMEOUT;
-        let created = subscribe(api, &SystemClock, &SystemRandom, &webhook, within).await?;
-        let secret = created
-            .secret
-            .with_webhook_id(created.webhook.id.as_str())
-            .map_err(|error| CliError::new(Exit::Data, "unusable signing secret").because(error))?;
-        secrets.push(secret);
-    }
-    Ok(secrets)
 }
 
 /// How submitting went.

@@ -19,6 +19,9 @@ fn options(dir: &Path, jobs: u32, weather: Weather) -> DemoOptions {
         program: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
         live: false,
         patience: Duration::from_mins(2),
+        kills: 0,
+        rotate: false,
+        audit: false,
     }
 }
 
@@ -43,6 +46,27 @@ async fn the_books_balance_in_harsh_weather() {
     let report = demo(80, Weather::Harsh, 200, &Untampered).await;
     assert!(report.balanced, "{report}");
     assert!(report.judge.answers_lost > 0, "the weather was not harsh\n{report}");
+}
+
+/// The serving process is killed three times, once while the secrets are being replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_books_balance_when_the_server_is_killed_and_secrets_are_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = DemoOptions {
+        speed: 100.0,
+        kills: 3,
+        rotate: true,
+        audit: true,
+        ..options(dir.path(), 200, Weather::Gentle)
+    };
+    let report = run(&options, &Untampered).await.unwrap();
+    assert!(report.balanced, "{report}");
+    assert_eq!((report.kills, report.panicked), (3, false), "{report}");
+    let rotation = report.rotation.as_ref().unwrap();
+    assert_eq!((rotation.webhooks, rotation.of), (3, 3), "{report}");
+    let audit = report.audit.as_ref().unwrap();
+    assert!(audit.clean && audit.listed == report.platform_jobs, "{report}");
+    assert!(report.healing.jobs > 0 && report.ways["webhook"] > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,11 +18,15 @@ const JOBS_A_SEC: u32 = 4;
 /// Most jobs in one demo.
 const JOBS_MAX: i64 = 1_000_000;
 
+/// Most kills in one demo.
+const KILLS_MAX: i64 = 1_000;
+
 /// Run simulator and pipeline together, and balance the books at the end.
 ///
 /// The platform's simulator runs as a process of its own and sends signed webhooks over loopback;
 /// the pipeline receives, verifies, records, queues, fetches and stores. An independent judge then
-/// compares the simulator's books with the results folder. Exit code 1 if they do not balance.
+/// compares the simulator's books with the results folder, and `gleaner audit` balances the books of
+/// the period. Exit code 1 if something does not balance. docs/demo.md explains each line.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Jobs to submit: four fifths pages, the rest batches and crawls.
@@ -40,6 +44,13 @@ pub(crate) struct Demo {
     /// Folder with real UTF-8 `.html` and `.md` files that are served as results.
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
+    /// Kill the serving process with -9 so many times, at moments that the seed decides, and start
+    /// it again each time.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u32).range(..=KILLS_MAX))]
+    kills: u32,
+    /// Replace the signing secrets in the middle, as `gleaner rotate` does it beside a server.
+    #[arg(long)]
+    rotate: bool,
     /// New or empty folder for ledger and results; without it a temporary one, removed at the end.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -75,6 +86,9 @@ impl Demo {
                 CliError::new(Exit::System, "cannot find this program").because(error)
             })?,
             live: output == Output::Text,
+            kills: self.kills,
+            rotate: self.rotate,
+            audit: true,
             patience: Duration::from_secs(
                 self.patience.unwrap_or_else(|| PATIENCE_SECS + u64::from(self.jobs / JOBS_A_SEC)),
             ),

@@ -68,11 +68,17 @@ pub(super) struct Content {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Deliveries {
     pub(super) accepted: u64,
+    /// Whether the first one of which anything became was accepted at once.
+    #[serde(default)]
+    pub(super) first_accepted: Option<bool>,
 }
 
 /// The simulator's counters.
 #[derive(Debug, Clone, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the simulator calls it so")]
 pub(super) struct Counters {
+    pub(super) jobs: u64,
+    pub(super) unfinished_jobs: u64,
     pub(super) pending_attempts: u64,
     pub(super) counters: Counted,
 }
@@ -85,4 +91,8 @@ pub(super) struct Counted {
     /// Calls for a page of results after the first.
     pub(super) later_result_pages: u64,
     pub(super) webhooks: BTreeMap<String, u64>,
+    /// Deliveries signed with their webhook's secret, by the status of the answer.
+    pub(super) genuine_answers: BTreeMap<String, u64>,
+    /// Deliveries signed with another one.
+    pub(super) missigned_answers: BTreeMap<String, u64>,
 }

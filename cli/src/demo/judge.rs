@@ -6,11 +6,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use domain::entry::DeadReason;
+use domain::time::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::books::{Content, Job, Part};
+use super::healing::written_at;
 use super::watch::objects;
 
 /// Findings listed in a report; all are counted.
@@ -39,6 +42,9 @@ pub struct Judgement {
     /// Jobs that count as lost.
     #[serde(skip)]
     lost_jobs: BTreeSet<String>,
+    /// When each job's object was written.
+    #[serde(skip)]
+    pub(super) stored_at: BTreeMap<String, Timestamp>,
 }
 
 impl Judgement {
@@ -96,18 +102,22 @@ pub(super) fn judge(jobs: &[Job], root: &Path, changed: Vec<PathBuf>) -> Judgeme
     judgement
 }
 
-/// The objects of the folder by the job that they name.
+/// The objects of the folder by the job that they name. What they hold is read again when their
+/// job is judged, so that memory does not grow with the results.
 struct Found {
-    by_job: BTreeMap<String, Vec<Object>>,
+    by_job: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// Of which job an object is.
+#[derive(Deserialize)]
+struct Named {
+    job_id: String,
 }
 
 /// One extract object or manifest.
 #[derive(Deserialize)]
 struct Object {
-    #[serde(skip)]
-    path: PathBuf,
     kind: String,
-    job_id: String,
     /// The API's answer.
     job: Option<Box<RawValue>>,
     #[serde(default)]
@@ -152,24 +162,24 @@ struct Item {
 
 impl Found {
     fn read(root: &Path, judgement: &mut Judgement) -> Self {
-        let mut by_job: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+        let mut by_job: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
         for path in objects(root) {
             let name = path.to_string_lossy();
             if name.ends_with(".ndjson.gz") {
                 continue;
             }
-            let object =
-                plain(&path).and_then(|content| serde_json::from_slice::<Object>(&content).ok());
-            match object {
-                Some(object) => {
-                    let object = Object { path: path.clone(), ..object };
-                    by_job.entry(object.job_id.clone()).or_default().push(object);
-                }
+            match read::<Named>(&path) {
+                Some(Named { job_id }) => by_job.entry(job_id).or_default().push(path),
                 None => judgement.wrong(format!("not a whole object: {}", path.display())),
             }
         }
         Self { by_job }
     }
+}
+
+/// What a file holds; `None` if that cannot be read whole, or is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&plain(path)?).ok()
 }
 
 /// The plain content of a file; `None` if it cannot be read whole.
@@ -195,8 +205,14 @@ fn judge_job(job: &Job, found: &Found, root: &Path, judgement: &mut Judgement) {
             judgement.lost(format!("{} {} has no object", job.kind, job.id));
         }
         [] => {}
-        [object] => {
+        [path] => {
             judgement.stored += 1;
+            judgement.stored_at.extend(written_at(path).map(|at| (job.id.clone(), at)));
+            let Some(object) = read::<Object>(path) else {
+                judgement.wrong(format!("not a whole object: {}", path.display()));
+                return;
+            };
+            let object = &object;
             if !owed {
                 judgement.wrong(format!("{} is stored, and is {}", job.id, job.status));
             } else if object.kind != job.kind {
@@ -211,8 +227,7 @@ fn judge_job(job: &Job, found: &Found, root: &Path, judgement: &mut Judgement) {
             judgement.stored += 1;
             judgement.stored_twice += 1;
             let count = objects.len();
-            judgement
-                .find(format!("{count} objects for one job, such as {}", first.path.display()));
+            judgement.find(format!("{count} objects for one job, such as {}", first.display()));
         }
     }
 }

@@ -16,6 +16,9 @@ use super::{DemoOptions, Weather};
 /// Pause between two looks at the job lists and the delivery logs.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
+/// Shortest age of an unfinished job that the settings allow.
+const AGE_MIN: Duration = Duration::from_secs(10);
+
 /// Longest time that a job of the simulated platform takes, in seconds before the speed: the cut
 /// of its durations (20 medians of 20 s), and 20 waves of a large parent's items, half a median
 /// apart.
@@ -36,7 +39,8 @@ pub(super) fn upkeep(limits: &Limits) -> Rules {
 
 pub(super) fn shortened(options: &DemoOptions) -> Limits {
     let real = |secs: f64| Duration::from_secs_f64(secs.max(0.2));
-    let platforms = |secs: f64| real(secs / options.speed);
+    // A second at least, as the settings file wants it.
+    let platforms = |secs: f64| real((secs / options.speed).max(1.0));
     let longest_job = platforms(LONGEST_JOB_SECS);
     Limits {
         enqueue_grace: real(3.0),
@@ -50,7 +54,7 @@ pub(super) fn shortened(options: &DemoOptions) -> Limits {
         missing_pause: real(0.5),
         settle_grace: longest_job,
         // Whatever is unfinished after it never ends.
-        max_age: longest_job + real(5.0),
+        max_age: (longest_job + real(5.0)).max(AGE_MIN),
         backoff_base: real(0.2),
         backoff_cap: real(2.0),
         retry_after_clamp: real(5.0),

@@ -1,5 +1,7 @@
 //! What the demo submits: four fifths extract jobs, the rest batches and crawls.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use domain::intent::Submission;
 use domain::request::{FetchOptions, Format, JobRequest};
 
@@ -16,26 +18,30 @@ const CRAWL_PAGES: (u64, u64) = (5, 200);
 const FOREIGN_SHARE: u32 = 25;
 
 /// A small, seeded generator (SplitMix64): the plan depends on the seed alone.
-struct Dice(std::cell::Cell<u64>);
+pub(super) struct Dice(AtomicU64);
 
 impl Dice {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
     fn roll(&self) -> u64 {
-        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0.set(state);
-        let mut mixed = state;
+        let step = 0x9e37_79b9_7f4a_7c15;
+        let mut mixed = self.0.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
-    fn between(&self, (low, high): (u64, u64)) -> u64 {
+    /// A number of this range, both ends included.
+    pub(super) fn between(&self, (low, high): (u64, u64)) -> u64 {
         low + self.roll() % (high - low + 1)
     }
 }
 
 /// The submissions, in order. Every URL of a plan is its own.
 pub(super) fn plan(options: &DemoOptions) -> Vec<Submission> {
-    let dice = Dice(std::cell::Cell::new(options.seed));
+    let dice = Dice::new(options.seed);
     (0..u64::from(options.jobs))
         .filter_map(|position| {
             let request = request(&dice, options.seed, position)?;
@@ -92,6 +98,9 @@ mod tests {
             program: PathBuf::new(),
             live: false,
             patience: Duration::ZERO,
+            kills: 0,
+            rotate: false,
+            audit: false,
         }
     }
 

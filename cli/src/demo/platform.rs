@@ -23,7 +23,7 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the simulator may take to say where it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The demo's API key. It opens nothing but the demo's own simulator on this machine.
-const KEY: &str = "demo-key";
+pub(super) const KEY: &str = "demo-key";
 /// Tries of a foreign submission, since the weather hits it as well.
 const FOREIGN_TRIES_MAX: u32 = 20;
 
@@ -133,6 +133,12 @@ impl Control {
     /// The simulator's counters.
     pub(super) async fn counters(&self) -> Result<Counters, CliError> {
         self.get("/sim/counters").await
+    }
+
+    /// How many jobs it has finished.
+    pub(super) async fn finished(&self) -> Result<u64, CliError> {
+        let counters = self.counters().await?;
+        Ok(counters.jobs.saturating_sub(counters.unfinished_jobs))
     }
 
     /// Deliveries that the simulator still means to attempt.

@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::audited::Audited;
 use super::books::{Counters, Job};
+use super::healing::{Healing, ways};
 use super::judge::Judgement;
+use super::kills::Driven;
+use super::rotation::Rotated;
 use super::{DemoOptions, open_entries};
 use crate::error::CliError;
 use crate::pipeline::Pipeline;
@@ -34,6 +38,10 @@ pub(super) struct Facts<'a> {
     pub(super) submitted: Submitted,
     pub(super) counted: BTreeMap<&'static str, u64>,
     pub(super) settled: bool,
+    pub(super) driven: Driven,
+    /// Whether the serving process panicked anywhere.
+    pub(super) panicked: bool,
+    pub(super) audited: Option<Audited>,
 }
 
 /// The demo's books.
@@ -74,6 +82,24 @@ pub struct Report {
     pub finished_to_stored_p50_secs: f64,
     /// The same, 99th percentile.
     pub finished_to_stored_p99_secs: f64,
+    /// How often the serving process was killed.
+    pub kills: u32,
+    /// Kills of them while the secrets were being replaced.
+    pub kills_while_rotating: u32,
+    /// Whether the serving process panicked anywhere.
+    pub panicked: bool,
+    /// How replacing the signing secrets went, if that was asked for.
+    pub rotation: Option<Rotated>,
+    /// Deliveries signed with their webhook's secret, by the status of the answer.
+    pub genuine_answers: BTreeMap<String, u64>,
+    /// Deliveries signed with another one, by the status of the answer.
+    pub missigned_answers: BTreeMap<String, u64>,
+    /// Jobs that have ended in the ledger, by the way on which that became known first.
+    pub ways: BTreeMap<String, u64>,
+    /// How long it took to store what was not told of at once.
+    pub healing: Healing,
+    /// What `gleaner audit` says of the demo's period, if it was asked.
+    pub audit: Option<Audited>,
     /// Where the results lie; `None` if they are removed at the end.
     pub dir: Option<String>,
 }
@@ -90,8 +116,23 @@ impl Report {
         let calls = calls(facts.counters);
         let platform_jobs = count(facts.books, |_| true);
         let latencies = super::view::latencies(pipeline, facts.books).await?;
-        let balanced =
-            judge.is_clean() && open == 0 && facts.settled && facts.submitted.unfinished == 0;
+        let Driven { kills, kills_while_rotating, rotated } = facts.driven;
+        let counted = &facts.counters.counters;
+        let healing = Healing::of(facts.books, &judge.stored_at);
+        let ways = ways(pipeline).await?;
+        let is_rotated = rotated.as_ref().is_none_or(|rotated| rotated.webhooks == rotated.of);
+        let was_done = kills == facts.options.kills
+            && facts.options.rotate == rotated.is_some()
+            && is_rotated
+            && !facts.panicked
+            && facts.audited.as_ref().is_none_or(|audited| audited.clean)
+            // A delivery that somebody else signed is never taken.
+            && !counted.missigned_answers.keys().any(|status| status.starts_with('2'));
+        let balanced = judge.is_clean()
+            && open == 0
+            && facts.settled
+            && facts.submitted.unfinished == 0
+            && was_done;
         Ok(Self {
             version: 1,
             balanced,
@@ -111,7 +152,16 @@ impl Report {
                 .into_iter()
                 .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
-            webhooks: facts.counters.counters.webhooks.clone(),
+            webhooks: counted.webhooks.clone(),
+            genuine_answers: counted.genuine_answers.clone(),
+            missigned_answers: counted.missigned_answers.clone(),
+            kills,
+            kills_while_rotating,
+            panicked: facts.panicked,
+            rotation: rotated,
+            ways,
+            healing,
+            audit: facts.audited,
             finished_to_stored_p50_secs: percentile(&latencies, 50),
             finished_to_stored_p99_secs: percentile(&latencies, 99),
             dir: Some(facts.options.dir.display().to_string()),
@@ -188,7 +238,7 @@ impl Report {
 
     fn effort(&self) -> Vec<Line> {
         let of = |name: &str, value: String, note| (name.to_owned(), value, note);
-        vec![
+        let mut lines = vec![
             of("answers lost", self.judge.answers_lost.to_string(), ""),
             of(
                 "API calls a job",
@@ -197,7 +247,62 @@ impl Report {
             ),
             of("finish to stored", format!("{:.2} s", self.finished_to_stored_p50_secs), "median"),
             of("", format!("{:.2} s", self.finished_to_stored_p99_secs), "99 of 100 within"),
-        ]
+        ];
+        let healing = &self.healing;
+        lines.extend([
+            of("healed", healing.jobs.to_string(), "stored, and not told of at once"),
+            of("finish to healed", format!("{:.2} s", healing.p50_secs), "median"),
+            of("", format!("{:.2} s", healing.p99_secs), "99 of 100 within"),
+        ]);
+        lines.extend(self.ways.iter().map(|(way, jobs)| {
+            of(&format!("known by {way}"), jobs.to_string(), "jobs that have ended")
+        }));
+        lines
+    }
+
+    fn deliveries(&self) -> Vec<Line> {
+        let answers = [
+            (&self.genuine_answers, "deliveries"),
+            (&self.missigned_answers, "deliveries, signed with another secret"),
+        ];
+        let mut lines = Vec::new();
+        for (answers, note) in answers {
+            for (status, count) in answers {
+                lines.push((format!("answered {status}"), count.to_string(), note));
+            }
+        }
+        let unanswered = self.webhooks.get("unanswered").copied().unwrap_or_default();
+        lines.push(("not answered".to_owned(), unanswered.to_string(), "deliveries"));
+        lines
+    }
+
+    /// What was done to the server, and what the audit says.
+    fn trials(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.kills > 0 {
+            let (kills, within) = (self.kills, self.kills_while_rotating);
+            lines.push(format!("server killed {kills} times, {within} in the rotation"));
+        }
+        if self.panicked {
+            lines.push("THE SERVER PANICKED, see server.log in the folder".to_owned());
+        }
+        if let Some(Rotated { webhooks, of, runs, secs, trouble }) = &self.rotation {
+            let done = format!("{webhooks} of {of} secrets replaced in {secs:.1} s, {runs} runs");
+            let trouble = trouble.as_ref().filter(|_| webhooks < of);
+            lines.push(match trouble {
+                Some(trouble) => format!("{done}; the last one said: {trouble}"),
+                None => done,
+            });
+        }
+        if let Some(audit) = &self.audit {
+            let verdict = if audit.clean { "clean" } else { "NOT CLEAN" };
+            let Audited { listed, whole, secs, .. } = audit;
+            lines.push(format!(
+                "audit {verdict}: {listed} jobs listed, {whole} objects whole, {secs:.1} s"
+            ));
+            lines.extend(audit.findings.iter().map(|finding| format!("audit: {finding}")));
+        }
+        lines
     }
 }
 
@@ -205,16 +310,23 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.balanced { "the books balance" } else { "THE BOOKS DO NOT BALANCE" };
         writeln!(out, "{verdict} (seed {}, {:.1} s)", self.seed, self.wall_secs)?;
-        let (jobs, effort) = (self.jobs(), self.effort());
+        let (jobs, effort, deliveries) = (self.jobs(), self.effort(), self.deliveries());
         // A long reason moves the column of all.
-        let names = jobs.iter().chain(&effort).map(|(name, ..)| name.len());
+        let names = jobs.iter().chain(&effort).chain(&deliveries).map(|(name, ..)| name.len());
         let width = names.max().unwrap_or_default();
-        for block in [&jobs, &effort] {
+        for block in [&jobs, &effort, &deliveries] {
             writeln!(out)?;
             for (name, value, note) in block {
                 let line = format!("{name:<width$} {value:>8}  {note}");
                 writeln!(out, "{}", line.trim_end())?;
             }
+        }
+        let trials = self.trials();
+        if !trials.is_empty() {
+            writeln!(out)?;
+        }
+        for line in trials {
+            writeln!(out, "{line}")?;
         }
         for finding in &self.judge.findings {
             writeln!(out, "finding: {finding}")?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use domain::entry::StateName;
@@ -39,6 +40,7 @@ impl View {
         metrics: &Arc<Metrics>,
         control: &Control,
         jobs: usize,
+        kills: Option<Arc<AtomicU32>>,
         mut stopped: watch::Receiver<bool>,
     ) -> Self {
         if !live {
@@ -62,7 +64,11 @@ impl View {
                     pace = read_pace(&pipeline, &control).await.unwrap_or(pace);
                 }
                 drawings = drawings.wrapping_add(1);
-                draw(&bar, &pipeline, &metrics, &pace).await;
+                let effort = match &kills {
+                    Some(kills) => killed(&control, kills).await,
+                    None => counted(&metrics),
+                };
+                draw(&bar, &pipeline, &effort, &pace).await;
                 tokio::select! {
                     biased;
                     _ = stopped.changed() => {}
@@ -96,24 +102,45 @@ async fn read_pace(pipeline: &Pipeline, control: &Control) -> Result<String, Cli
     Ok(format!("{calls:.2} API calls a job   finish to stored: {median:.2} s, 99 % {most:.2} s"))
 }
 
-async fn draw(bar: &ProgressBar, pipeline: &Pipeline, metrics: &Metrics, pace: &str) {
+/// The line about what the server in this process counted.
+fn counted(metrics: &Metrics) -> String {
+    format!(
+        "deliveries: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list",
+        metrics.read(Counter::DeliveriesAccepted),
+        metrics.read(Counter::DeliveriesRepeated),
+        metrics.read(Counter::DeliveriesRejected),
+        metrics.read(Counter::TasksSwept),
+        metrics.read(Counter::JobsAnnounced),
+    )
+}
+
+/// The same as the platform sees it, of a server that is killed with its counts.
+async fn killed(control: &Control, kills: &AtomicU32) -> String {
+    let webhooks = control.counters().await.map(|counters| counters.counters.webhooks);
+    let webhooks = webhooks.unwrap_or_default();
+    let of = |name: &str| webhooks.get(name).copied().unwrap_or_default();
+    format!(
+        "deliveries: {} accepted  {} refused  {} not answered   kills: {}",
+        of("accepted"),
+        of("refused"),
+        of("unanswered"),
+        kills.load(Ordering::Relaxed),
+    )
+}
+
+async fn draw(bar: &ProgressBar, pipeline: &Pipeline, effort: &str, pace: &str) {
     let Ok(counts) = pipeline.ledger.count_entries().await else { return };
     let of = |state: StateName| counts.get(state.as_str()).copied().unwrap_or_default();
     bar.set_position(of(StateName::Stored) + of(StateName::Dead));
     bar.set_message(format!(
         "expected {}  received {}  resubmitting {}  stored {}  superseded {}  dead {}\n\
-         deliveries: {} accepted  {} repeated  {} rejected   looks: {} swept  {} by list\n{pace}",
+         {effort}\n{pace}",
         of(StateName::Expected),
         of(StateName::Received),
         of(StateName::Resubmitting),
         of(StateName::Stored),
         of(StateName::Superseded),
         of(StateName::Dead),
-        metrics.read(Counter::DeliveriesAccepted),
-        metrics.read(Counter::DeliveriesRepeated),
-        metrics.read(Counter::DeliveriesRejected),
-        metrics.read(Counter::TasksSwept),
-        metrics.read(Counter::JobsAnnounced),
     ));
 }
 

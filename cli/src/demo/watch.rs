@@ -7,11 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ports::Clock;
+use domain::time::between;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Pause between two looks at the folder.
+/// Shortest pause between two looks at the folder.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
+/// The pause is at least so many times as long as the look before it: a large folder is not looked
+/// at all the time.
+const PAUSE_RATIO: u32 = 10;
 /// Deepest folder of the layout: kind, date, job.
 const DEPTH_MAX: usize = 4;
 
@@ -38,12 +42,14 @@ impl Watcher {
             let mut changed = Vec::new();
             loop {
                 let root = root.clone();
+                let began = clock.now();
                 let files = tokio::task::spawn_blocking(move || files(&root)).await;
                 compare(&mut seen, files.unwrap_or_default(), &mut changed);
+                let pause = LOOK_PAUSE.max(between(began, clock.now()) * PAUSE_RATIO);
                 tokio::select! {
                     biased;
                     _ = &mut ended => return changed,
-                    () = clock.sleep(LOOK_PAUSE) => {}
+                    () = clock.sleep(pause) => {}
                 }
             }
         });

@@ -19,6 +19,10 @@ pub struct Counters {
     pub refused: BTreeMap<&'static str, u64>,
     /// Webhook attempts and deliveries by what became of them.
     pub webhooks: BTreeMap<&'static str, u64>,
+    /// Webhook attempts that were signed with the webhook's secret, by the status of the answer.
+    pub genuine_answers: BTreeMap<u16, u64>,
+    /// Webhook attempts that were signed with another one, by the status of the answer.
+    pub missigned_answers: BTreeMap<u16, u64>,
     /// Synchronous extractions; they are no jobs and appear in no book.
     pub sync_extractions: u64,
     /// Synchronous extractions that were charged.
@@ -40,6 +44,12 @@ impl Counters {
 
     pub(crate) fn count_refused(&mut self, reason: &'static str) {
         *self.refused.entry(reason).or_default() += 1;
+    }
+
+    pub(crate) fn count_delivery_answer(&mut self, missigned: bool, status: u16) {
+        let answers =
+            if missigned { &mut self.missigned_answers } else { &mut self.genuine_answers };
+        *answers.entry(status).or_default() += 1;
     }
 
     pub(crate) fn count_webhook(&mut self, outcome: &'static str) {

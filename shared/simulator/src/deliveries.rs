@@ -103,7 +103,10 @@ impl Platform {
         self.note(job, |book| book.planned += 1);
         let dice = self.dice;
         if dice.happens("dropped", delivery, faults.dropped) {
-            self.note(job, |book| book.dropped += 1);
+            self.note(job, |book| {
+                book.dropped += 1;
+                book.first_accepted.get_or_insert(false);
+            });
             self.counters.count_webhook("dropped");
             if dice.happens("dropped_row", delivery, 0.5) {
                 self.push_row(webhook, job, delivery, 1, RowStatus::Abandoned);
@@ -156,6 +159,9 @@ impl Platform {
         }
         self.pending.remove(&id);
         self.counters.count_webhook("paused");
+        self.note(attempt.job, |book| {
+            book.first_accepted.get_or_insert(false);
+        });
         if let Some(row) = self.row_mut(&attempt) {
             row.status = RowStatus::Abandoned;
         }
@@ -169,10 +175,7 @@ impl Platform {
         self.roll(now);
         self.due_attempt(id)?;
         let attempt = *self.pending.get(&id)?;
-        let key = attempt.delivery.child(u64::from(attempt.number));
-        let repetition = u64::from(attempt.row.is_none());
-        let rate = self.config.faults.deliveries.missigned;
-        let missigned = self.dice.happens("missigned", key.child(repetition), rate);
+        let missigned = self.is_missigned(&attempt);
         self.counters.count_webhook("sent");
         self.note(attempt.job, |book| {
             book.sent += 1;
@@ -201,6 +204,14 @@ impl Platform {
         Some(request)
     }
 
+    /// Whether an attempt is signed with a wrong secret.
+    fn is_missigned(&self, attempt: &PendingAttempt) -> bool {
+        let key = attempt.delivery.child(u64::from(attempt.number));
+        let repetition = u64::from(attempt.row.is_none());
+        let rate = self.config.faults.deliveries.missigned;
+        self.dice.happens("missigned", key.child(repetition), rate)
+    }
+
     fn event_data(&self, job: u32) -> Option<Value> {
         let job = self.job(job)?;
         Some(self.event_json(job))
@@ -221,10 +232,17 @@ impl Platform {
             (false, None) => "unanswered",
         };
         self.counters.count_webhook(word);
-        self.note(attempt.job, |book| match word {
-            "accepted" => book.accepted += 1,
-            "refused" => book.refused += 1,
-            _ => book.unanswered += 1,
+        if let Some(status) = http_status {
+            let missigned = self.is_missigned(&attempt);
+            self.counters.count_delivery_answer(missigned, status);
+        }
+        self.note(attempt.job, |book| {
+            match word {
+                "accepted" => book.accepted += 1,
+                "refused" => book.refused += 1,
+                _ => book.unanswered += 1,
+            }
+            book.first_accepted.get_or_insert(accepted);
         });
         if attempt.row.is_none() {
             return;

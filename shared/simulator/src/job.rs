@@ -139,6 +139,9 @@ pub(crate) struct DeliveryBook {
     pub(crate) unanswered: u32,
     /// Deliveries given up after the last attempt.
     pub(crate) abandoned: u32,
+    /// Whether the first delivery of which anything became was accepted at its first attempt;
+    /// `None` while nothing is known of any.
+    pub(crate) first_accepted: Option<bool>,
 }
 
 /// How far the platform has followed a job.

@@ -17,6 +17,15 @@ fn report() -> Report {
         calls: BTreeMap::new(),
         server: BTreeMap::new(),
         webhooks: BTreeMap::new(),
+        kills: 3,
+        kills_while_rotating: 1,
+        panicked: false,
+        rotation: Some(Rotated { webhooks: 3, of: 3, runs: 4, secs: 9.0, trouble: None }),
+        genuine_answers: [("202".to_owned(), 200), ("503".to_owned(), 1)].into(),
+        missigned_answers: [("401".to_owned(), 10)].into(),
+        ways: [("webhook".to_owned(), 190)].into(),
+        healing: Healing::default(),
+        audit: Some(Audited { clean: true, listed: 210, whole: 200, ..Audited::default() }),
         finished_to_stored_p50_secs: 0.05,
         finished_to_stored_p99_secs: 3.2,
         dir: None,
@@ -34,6 +43,14 @@ fn the_columns_are_aligned_whatever_the_reasons() {
         assert_eq!(line.rfind(column), Some("dead: resubmits_exhausted".len() + 9 - column.len()));
     }
     assert!(text.ends_with("results                    (removed; --dir keeps them)"), "{text}");
+}
+
+#[test]
+fn what_was_done_to_the_server_is_told_after_the_table() {
+    let text = report().to_string();
+    assert!(text.contains("\nserver killed 3 times, 1 in the rotation\n"), "{text}");
+    assert!(text.contains("\n3 of 3 secrets replaced in 9.0 s, 4 runs\n"), "{text}");
+    assert!(text.contains("\naudit clean: 210 jobs listed, 200 objects whole, 0.0 s\n"), "{text}");
 }
 
 #[test]

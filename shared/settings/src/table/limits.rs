@@ -2,8 +2,8 @@
 
 use super::receiver::DELIVERY_TIMEOUT;
 use super::{
-    API, DAY, Default, EVERY, HOUR, MINUTE, MS, RECOVER, SECOND, SERVE, SUBMIT, SWEEP, Setting,
-    WORK, YEAR, count, duration,
+    API, DAY, Default, EVERY, HOUR, MS, RECOVER, SECOND, SERVE, SUBMIT, SWEEP, Setting, WORK, YEAR,
+    count, duration,
 };
 use crate::form::Form;
 use crate::role::ReadBy;
@@ -81,7 +81,7 @@ pub(super) const LIMITS: &[Setting] = &[
     },
     Setting {
         name: "limits.max_age",
-        form: duration(MINUTE, YEAR),
+        form: duration(SECOND.saturating_mul(10), YEAR),
         default: Default::Value("48h"),
         meaning: "How old an unfinished job may become before it is given up. \
                   At most `limits.retention`.",
@@ -168,7 +168,7 @@ pub(super) const LIMITS: &[Setting] = &[
     },
     Setting {
         name: "limits.ambiguous_after",
-        form: duration(MINUTE, DAY.saturating_mul(7)),
+        form: duration(SECOND.saturating_mul(10), DAY.saturating_mul(7)),
         default: Default::Value("6h"),
         meaning: "How long an unanswered POST is looked for before it is reported as ambiguous.",
         if_wrong: "Too short: jobs are reported that would have been found.",

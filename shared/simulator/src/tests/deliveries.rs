@@ -255,6 +255,10 @@ fn dropped_deliveries_are_never_sent_and_half_leave_an_abandoned_row() {
     assert_eq!(log.len(), sent.len() + abandoned);
     let dropped = stage.books().iter().filter(|job| job["deliveries"]["dropped"] == 1).count();
     assert_eq!(dropped, 100 - sent.len());
+    for job in stage.books() {
+        let is_dropped = job["deliveries"]["dropped"] == 1;
+        assert_eq!(job["deliveries"]["first_accepted"], !is_dropped);
+    }
 }
 
 #[test]
@@ -311,6 +315,13 @@ fn missigned_attempts_fail_verification_and_their_retries_need_not() {
     let counters = stage.read("/sim/counters");
     assert_eq!(counters["counters"]["webhooks"]["missigned"], refused);
     assert_eq!(counters["counters"]["webhooks"]["refused"], refused);
+    assert_eq!(counters["counters"]["missigned_answers"], json!({ "401": refused }));
+    let genuine = &counters["counters"]["genuine_answers"];
+    assert_eq!(genuine, &json!({ "200": counters["counters"]["webhooks"]["accepted"] }));
+    let books = stage.books();
+    let late = |job: &&Value| job["deliveries"]["first_accepted"] == false;
+    let refused_first = |job: &&Value| job["deliveries"]["missigned"].as_u64() > Some(0);
+    assert_eq!(books.iter().filter(late).count(), books.iter().filter(refused_first).count());
     let accepted = stage.books().iter().filter(|job| job["deliveries"]["accepted"] == 1).count();
     assert!(accepted >= 57, "{accepted}");
 }
