@@ -24,7 +24,7 @@ use domain::testing::{
     EventClock, MemoryLedger, MemoryQueue, MemoryResults, MemoryVault, SeededRandom,
 };
 use domain::tick::TickPorts;
-use domain::time::between;
+use domain::time::{Timestamp, between};
 use simulator::{AttemptOutcome, Config};
 use testkit::platform::{Delivery, PlatformJobs};
 
@@ -62,6 +62,8 @@ pub(crate) struct Tally {
     pub(crate) told: BTreeSet<String>,
     /// Jobs of which a delivery was refused.
     pub(crate) refused: BTreeSet<String>,
+    /// When the last one was.
+    pub(crate) refused_at: Option<Timestamp>,
 }
 
 impl Site {
@@ -172,6 +174,7 @@ impl Site {
             tally.told.insert(job);
         } else {
             tally.refused.insert(job);
+            tally.refused_at = Some(self.clock.now());
         }
     }
 
@@ -222,7 +225,7 @@ impl Site {
 
     /// The jobs that the platform finished.
     pub(crate) fn finished(&self) -> BTreeSet<String> {
-        let books = self.platform.books();
+        let books = self.platform.books_in(simulator::Detail::Jobs);
         let jobs = books["jobs"].as_array().expect("the books list jobs");
         let ended = jobs.iter().filter(|job| job["status"] != "processing");
         let ended = ended.filter(|job| job["status"] != "queued");
