@@ -50,9 +50,9 @@ class Person:
         assert done.returncode == expected, (arguments, done.returncode, done.stderr.decode())
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def listed(self, kind, *arguments):
+    def listed(self, kind, *arguments, expected=0):
         """What the program prints of one type."""
-        return [row for row in self.gleaner(*arguments) if row["type"] == kind]
+        return [row for row in self.gleaner(*arguments, expected=expected) if row["type"] == kind]
 
     def submit(self, urls, *how):
         """Submits these URLs, of which each must be accepted; returns the ids of the jobs."""
