@@ -33,6 +33,13 @@ impl CliError {
         self
     }
 
+    /// The same error, told of this part of what was to be done.
+    #[must_use]
+    pub(crate) fn about(mut self, part: &str) -> Self {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
     /// The same error with its cause.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

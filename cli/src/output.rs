@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -41,6 +42,22 @@ impl Output {
     pub(crate) fn line(self, line: &str) -> Result<(), CliError> {
         write(format!("{line}\n").as_bytes()).map(drop)
     }
+}
+
+/// A duration as a person says it.
+pub(crate) fn told(duration: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = duration.as_secs();
+    let (count, unit) = match seconds {
+        0..MINUTE => (seconds, "second"),
+        MINUTE..HOUR => (seconds / MINUTE, "minute"),
+        HOUR..DAY => (seconds / HOUR, "hour"),
+        _ => (seconds / DAY, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 /// Whether somebody still reads standard output.

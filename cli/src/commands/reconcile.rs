@@ -10,12 +10,12 @@ use domain::work::Look;
 use serde::Serialize;
 use settings::Settings;
 
-use super::upkeep::{Line, Lines, exit, is_paused};
+use super::upkeep::{Line, Lines, end, is_paused};
 use crate::backend::Adapters;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::parse_duration;
-use crate::output::{Output, note};
+use crate::output::{Output, note, told};
 
 /// Compare the platform's job lists with the ledger, and announce what it does not know.
 ///
@@ -113,6 +113,10 @@ impl Reconcile {
         let ports = backend.pipeline.ports();
         reconcile(ports, &rules, manner, &mut report, &mut hear).await?;
         lines.end()?;
+        if !rules.threshold.is_zero() {
+            let threshold = told(rules.threshold);
+            note(&format!("note: jobs of the last {threshold} are left to their webhooks"));
+        }
         self.end(&report, output)
     }
 
@@ -135,9 +139,6 @@ impl Reconcile {
             partial: report.partial,
             trouble: trouble.map(ToString::to_string),
         })?;
-        if let Some(error) = trouble.filter(|_| report.partial) {
-            note(&format!("note: a list could not be read whole: {error}; run it again"));
-        }
-        Ok(exit(report.partial, trouble.filter(|_| report.partial)))
+        end("a job list", report.partial, trouble)
     }
 }

@@ -4,15 +4,16 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::Args;
+use domain::envelope::EventType;
 use domain::reconcile::{Manner, Step};
 use domain::replay::{Logged, Replayed, Rules, replay};
-use domain::subscriptions::Subscriptions;
+use domain::subscriptions::{Standing, Subscriptions};
 use domain::time::Timestamp;
 use domain::work::Look;
 use serde::Serialize;
 use settings::Settings;
 
-use super::upkeep::{Line, Lines, exit, is_paused};
+use super::upkeep::{Line, Lines, end, is_paused};
 use crate::backend::Adapters;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -127,11 +128,20 @@ impl Replay {
 
     fn end(&self, report: &Replayed, output: Output) -> Result<Exit, CliError> {
         let trouble = report.trouble.as_ref();
-        let wrong = report.subscriptions.iter().flat_map(Subscriptions::wrong);
-        let subscriptions: Vec<_> =
-            wrong.map(|(kind, standing)| format!("{kind}: {standing}")).collect();
-        for wrong in &subscriptions {
-            note(&format!("note: an event is not delivered here: {wrong}"));
+        let wrong: Vec<_> = report.subscriptions.iter().flat_map(Subscriptions::wrong).collect();
+        let subscriptions =
+            wrong.iter().map(|(kind, standing)| format!("{kind}: {standing}")).collect();
+        for (kind, standing) in &wrong {
+            let event = EventType::completed(*kind);
+            let why = match standing {
+                Standing::Inactive => "its webhook is switched off",
+                Standing::Elsewhere => "its webhook leads elsewhere",
+                _ => "it has no webhook",
+            };
+            note(&format!("note: {} is not delivered here: {why}", event.as_str()));
+        }
+        if !wrong.is_empty() {
+            note("hint: `gleaner webhooks ensure` puts that right");
         }
         output.print(&Summary {
             version: 1,
@@ -153,9 +163,6 @@ impl Replay {
             partial: report.partial,
             trouble: trouble.map(ToString::to_string),
         })?;
-        if let Some(error) = trouble.filter(|_| report.partial) {
-            note(&format!("note: a log could not be read whole: {error}; run it again"));
-        }
-        Ok(exit(report.partial, trouble.filter(|_| report.partial)))
+        end("a delivery log", report.partial, trouble)
     }
 }

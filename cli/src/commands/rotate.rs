@@ -2,6 +2,7 @@
 
 mod report;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
@@ -57,6 +58,22 @@ struct Subscription {
     event: Option<String>,
 }
 
+impl Subscription {
+    /// What it is called among those of one command.
+    fn name(&self) -> &str {
+        self.event.as_deref().unwrap_or(self.slot.as_str())
+    }
+
+    /// The kind of job whose webhook it is, if that is known.
+    fn kind(&self) -> Option<&'static str> {
+        Kind::ALL.map(Kind::as_str).into_iter().find(|kind| {
+            self.event
+                .as_deref()
+                .is_some_and(|event| event.strip_suffix("_completed") == Some(*kind))
+        })
+    }
+}
+
 impl Rotate {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
         let site = Site::of(settings).await?;
@@ -93,13 +110,22 @@ impl Rotate {
             limits,
         };
         let strategy = self.strategy.unwrap_or(site.settings.rotation_strategy);
-        let mut failed = None;
+        let (all, mut failed) = (chosen.len(), None);
+        let (mut done, mut left) = (Vec::new(), Vec::new());
         for subscription in chosen {
             match here(ports, &subscription, strategy).await {
-                Ok(successor) => output.print(&Row::rotated(&subscription, successor))?,
-                Err(error) => failed = Some(complain(failed, error)),
+                Ok(successor) => {
+                    output.print(&Row::rotated(&subscription, successor))?;
+                    done.push(subscription);
+                }
+                Err(error) => {
+                    let error = if all > 1 { error.about(subscription.name()) } else { error };
+                    failed = Some(complain(failed, error));
+                    left.push(subscription);
+                }
             }
         }
+        advise(&done, &left);
         failed.map_or(Ok(()), Err)
     }
 
@@ -211,7 +237,10 @@ fn failed(error: RotateError) -> CliError {
     match error {
         RotateError::Port(error) => error.into(),
         RotateError::Api(error) => error.into(),
-        RotateError::Busy | RotateError::OutOfTime => {
+        RotateError::Busy => CliError::new(Exit::TryAgain, error.to_string()).hint(
+            "run the same command again when it has ended; five minutes later, if it was killed",
+        ),
+        RotateError::OutOfTime => {
             CliError::new(Exit::TryAgain, error.to_string()).hint("run the same command again")
         }
         RotateError::Refused(refusal) => {
@@ -225,6 +254,21 @@ fn failed(error: RotateError) -> CliError {
                 _ => error,
             }
         }
+    }
+}
+
+/// Says how those that are left are rotated without those that are done, if kinds tell them apart.
+fn advise(done: &[Subscription], left: &[Subscription]) {
+    let kinds = |all: &[Subscription]| all.iter().map(Subscription::kind).collect::<Option<_>>();
+    let (Some(done), Some(left)): (Option<BTreeSet<_>>, Option<BTreeSet<_>>) =
+        (kinds(done), kinds(left))
+    else {
+        return;
+    };
+    if !left.is_empty() && !done.is_empty() && done.is_disjoint(&left) {
+        let flags: Vec<_> = left.into_iter().collect();
+        let flags = flags.join(" --event ");
+        note(&format!("note: to rotate only what is left: `gleaner rotate --event {flags}`"));
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use settings::Settings;
 
 use super::upkeep::{Line, Lines, is_paused};
-use crate::backend::Adapters;
+use crate::backend::{Adapters, Site};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -93,6 +93,8 @@ impl fmt::Display for Recovery<'_> {
 
 impl Sweep {
     pub(crate) async fn run(self, output: Output, settings: &Settings) -> Result<Exit, CliError> {
+        // Of a folder without a ledger nothing is overdue: its name is wrong.
+        drop(Site::of(settings).await?.existing_store()?);
         let backend = Adapters::open(settings).await?;
         let rows = backend.settings.upkeep.rows;
         if self.dry_run {

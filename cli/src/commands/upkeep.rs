@@ -102,10 +102,18 @@ pub(crate) async fn is_paused(backend: &Adapters) -> Result<bool, CliError> {
 }
 
 /// How a verb ends that may not have come to its end.
-pub(crate) fn exit(partial: bool, trouble: Option<&ApiError>) -> Exit {
+///
+/// # Errors
+/// What kept `what` from being read whole.
+pub(crate) fn end(what: &str, partial: bool, trouble: Option<&ApiError>) -> Result<Exit, CliError> {
     match trouble {
-        Some(error) => CliError::from(error.clone()).exit,
-        None if partial => Exit::TryAgain,
-        None => Exit::Ok,
+        _ if !partial => Ok(Exit::Ok),
+        Some(error) => {
+            Err(CliError::from(error.clone()).about(&format!("{what} could not be read whole")))
+        }
+        None => {
+            note("note: not all was compared; the same command goes on where this one stopped");
+            Ok(Exit::TryAgain)
+        }
     }
 }

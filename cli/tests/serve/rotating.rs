@@ -208,11 +208,37 @@ async fn an_account_without_room_is_told_what_to_do() {
     }
     let (code, out, talk) = run(account.command(&["rotate"])).await;
     assert_eq!((code, out.as_str()), (78, ""), "{talk}");
-    assert!(talk.contains("the platform refuses a second webhook"), "{talk}");
+    assert!(talk.contains("batch_completed: the platform refuses a second webhook"), "{talk}");
     assert!(talk.contains("hint: `gleaner rotate --strategy in-place`"), "{talk}");
     assert_eq!(account.there_are().await.len(), 10);
     let in_place = account.rows(&["rotate", "--json", "--strategy", "in-place"]).await;
     assert_eq!(told(&in_place, "outcome"), ["rotated"; 10]);
+    account.platform.stop.stop().await;
+}
+
+/// What was rotated is not rotated again by who follows the advice.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_is_told_apart_from_what_is_done() {
+    let account = Account::new().await;
+    account.rows(&EXTRACT).await;
+    let elsewhere = TempDir::new().unwrap();
+    for number in 0..6 {
+        let url = format!("http://127.0.0.1:9/{number}");
+        let args = ["webhooks", "create", "--url", &url, "--event", "batch"];
+        let mut stranger = account.command(&args);
+        stranger.current_dir(elsewhere.path());
+        assert_eq!(run(stranger).await.0, 0);
+    }
+    let (code, out, talk) = run(account.command(&["rotate", "--json"])).await;
+    assert_eq!((code, out.lines().count()), (78, 1), "{talk}");
+    let done: Value = serde_json::from_str(&out).unwrap();
+    let done = done["event"].as_str().unwrap().strip_suffix("_completed").unwrap();
+    let left: Vec<_> = ["batch", "crawl", "extract"].into_iter().filter(|it| *it != done).collect();
+    let advice = format!("`gleaner rotate --event {} --event {}`", left[0], left[1]);
+    assert!(talk.contains(&advice), "{advice}: {talk}");
+    for kind in left {
+        assert!(talk.contains(&format!("{kind}_completed: the platform refuses")), "{talk}");
+    }
     account.platform.stop.stop().await;
 }
 

@@ -100,7 +100,8 @@ async fn replay_finds_what_was_delivered_in_vain() {
     let planned = until(&bench, &plan, ("replayed", "announced", 5)).await;
     let wrong = serde_json::json!(["batch: missing", "crawl: missing"]);
     assert_eq!(summary(&planned, "replayed")["subscriptions"], wrong, "{planned:#?}");
-    assert!(planned.err.contains("an event is not delivered here: batch: missing"));
+    assert!(planned.err.contains("batch_completed is not delivered here: it has no webhook"));
+    assert!(planned.err.contains("hint: `gleaner webhooks ensure` puts that right"));
     assert_eq!(jobs(&bench).await, serde_json::json!({}));
     let done = [&["replay", "--json"][..], &ours].concat();
     let ran = bench.run(&done).await.expect(0);
@@ -143,6 +144,19 @@ async fn a_refusal_is_told_by_the_exit_code() {
         for verb in ["reconcile", "replay"] {
             let ran = folder.run(&[verb, "--json"]).await;
             assert_eq!(ran.code, code, "{verb} {status}: {ran:#?}");
+            assert!(ran.err.contains(" could not be read whole: "), "{}", ran.err);
+            assert_eq!(ran.err.contains("hint: check the API key"), status == 401, "{}", ran.err);
         }
+    }
+}
+
+/// Where there is no ledger nothing is overdue, and none is made.
+#[tokio::test]
+async fn a_sweep_of_a_folder_without_a_ledger_is_a_mistake() {
+    let folder = Folder::new("http://127.0.0.1:9");
+    for args in [&["sweep"][..], &["sweep", "--dry-run"]] {
+        let ran = folder.run(args).await;
+        assert_eq!(ran.code, 4, "{ran:#?}");
+        assert!(ran.err.contains("there is no ledger"), "{}", ran.err);
     }
 }

@@ -8,8 +8,8 @@ use domain::ports::{Ledger, Page};
 use domain::time::{Timestamp, between};
 
 use super::finding::{AGAIN, Finding};
-use super::secrets::told;
 use crate::error::CliError;
+use crate::output::told;
 
 /// The names of the checks.
 pub(super) const DUE: &str = "due";

@@ -1,7 +1,6 @@
 //! The signing secrets in every stage: whether each can be used, whose it is, and how old.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use domain::ports::Webhook;
 use domain::signature::scheme::Scheme;
@@ -11,6 +10,7 @@ use domain::time::{Timestamp, between};
 
 use super::finding::Finding;
 use crate::backend::Held;
+use crate::output::told;
 
 /// The name of the check.
 pub(super) const SECRETS: &str = "secrets";
@@ -131,22 +131,6 @@ fn age(held: &Held, webhook: Option<&Webhook>, now: Timestamp) -> Option<String>
     }
     let created = webhook?.created_at?;
     Some(format!("at most {} old", told(between(created, now))))
-}
-
-/// A duration as a person says it.
-pub(super) fn told(duration: Duration) -> String {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 60 * MINUTE;
-    const DAY: u64 = 24 * HOUR;
-    let seconds = duration.as_secs();
-    let (count, unit) = match seconds {
-        0..MINUTE => (seconds, "second"),
-        MINUTE..HOUR => (seconds / MINUTE, "minute"),
-        HOUR..DAY => (seconds / HOUR, "hour"),
-        _ => (seconds / DAY, "day"),
-    };
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
 }
 
 impl Held {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Found, Outcome, shown};
 use crate::commands::doctor::capture::written::Written;
-use crate::commands::doctor::secrets::told;
+use crate::output::told;
 
 impl fmt::Display for Outcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
