@@ -9,6 +9,8 @@ from emulator import ACCOUNT, REGION
 USER = "somebody"
 # Seconds. A submission waits for the platform and the emulator only.
 DONE_WITHIN = 300
+# Characters of its output that an assertion shows.
+TOLD_MAX = 2000
 
 
 class Person:
@@ -47,7 +49,8 @@ class Person:
             timeout=DONE_WITHIN,
             check=False,
         )
-        assert done.returncode == expected, (arguments, done.returncode, done.stderr.decode())
+        told = done.stderr.decode(), done.stdout.decode()[-TOLD_MAX:]
+        assert done.returncode == expected, (arguments, done.returncode, *told)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def listed(self, kind, *arguments, expected=0):

@@ -1,4 +1,4 @@
-"""Between the functions and the services: counts calls, and makes some of them fail.
+"""Between the functions and the services: counts calls, makes some fail, and ends callers at some.
 
 A program of its own, `python proxy.py PORT UPSTREAM`, and the calls to a running one. The rules are
 microburst's, with one difference: an answer is lost as a whole by `{"response": {"abort_bytes": 0}}`,
@@ -17,6 +17,7 @@ from microburst.effects import apply_decision
 from yarl import URL
 
 import processes
+from kills import Kills
 from waiting import wait_until
 
 # Largest request that is passed on, in bytes.
@@ -33,12 +34,19 @@ class Passage(Microburst):
         super().__init__(upstream, resign=False)
         self.counts = collections.Counter()
         self.denied = collections.Counter()
+        self.kills = Kills()
 
     async def handle_proxy(self, request):
         body = await request.read()
         url = request.rel_url
         call = detect(request.headers, request.method, url.raw_path, url.query, body)
         self.counts[call.access_key, call.service, call.operation, subject(call)] += 1
+        moment = self.kills.moment(call.access_key)
+        if moment is not None:
+            if moment == "after":
+                await self.pass_on(request, call)
+            self.kills.strike(call.access_key)
+            return hang_up(request)
         decision = self.engine.decide(call)
         if decision is None:
             return await self.pass_on(request, call)
@@ -46,9 +54,7 @@ class Passage(Microburst):
             return await apply_decision(request, call, decision) or await self.pass_on(request, call)
         assert decision.response_fault.abort_bytes == 0, decision.rule
         await self.pass_on(request, call)
-        if request.transport is not None:
-            request.transport.abort()
-        return web.Response()
+        return hang_up(request)
 
     async def pass_on(self, request, call):
         """Asks the service. The signature covers the host that the caller named, so it stays."""
@@ -66,6 +72,11 @@ class Passage(Microburst):
             headers = without_hops(answer.headers)
             return web.Response(status=answer.status, headers=headers, body=content)
 
+    async def handle_kills(self, request):
+        if request.method == "POST":
+            self.kills.plan(await request.json())
+        return web.json_response(self.kills.struck())
+
     async def handle_counts(self, _):
         return web.json_response(
             {
@@ -73,6 +84,13 @@ class Passage(Microburst):
                 "denied": [[*call, count] for call, count in self.denied.items()],
             }
         )
+
+
+def hang_up(request):
+    """Ends the connection without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
 
 
 def without_hops(headers):
@@ -103,6 +121,7 @@ def serve(port, upstream):
     app.on_startup.append(passage.start)
     app.on_cleanup.append(passage.stop)
     app.router.add_get("/_counts", passage.handle_counts)
+    app.router.add_route("*", "/_kills", passage.handle_kills)
     app.router.add_route("*", "/_microburst/{tail:.*}", passage.handle_control)
     app.router.add_route("*", "/{tail:.*}", passage.handle_proxy)
     web.run_app(app, host="127.0.0.1", port=port, print=None)
@@ -154,6 +173,14 @@ class Proxy:
     def fired(self):
         """How often each rule in force has made a call fail, by its id."""
         return {rule["id"]: rule["fired_count"] for rule in self.ask("GET", "/_microburst/rules")}
+
+    def kill(self, plans):
+        """Puts these plans to end functions in force and no others."""
+        self.ask("POST", "/_kills", plans)
+
+    def killed(self):
+        """How many processes of each function the plans in force have ended."""
+        return self.ask("GET", "/_kills")
 
     def ask(self, method, path, body=None):
         answer = self.http.request(method, self.url + path, json=body)

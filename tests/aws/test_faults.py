@@ -1,4 +1,8 @@
-"""The same with services that fail: answers lost after the effect, throttling, errors, an outage."""
+"""The same with services that fail and functions that are killed, and a secret rotated meanwhile.
+
+Answers are lost after the effect, calls throttled and answered 500, services down; functions are ended
+by SIGKILL at calls of theirs.
+"""
 
 import json
 
@@ -6,6 +10,7 @@ import pytest
 
 import calls
 from faults import FAULTS, OUTAGE, Weather
+from rotating import STEPS, begin, event, take
 from run import Run
 from stack import REPOSITORY
 from waiting import wait_until
@@ -48,6 +53,13 @@ PLATFORM = {
     "deliveries": {"dropped": 0.1, "repeated": 0.1},
     "jobs": {"fail_retryable": 0.15, "fail_final": 0.03, "cancelled": 0.03},
 }
+# Calls between two kills, and how many processes are killed for each hundred jobs.
+KILLED = {
+    "receiver": {"low": 15, "high": 45, "times": 4},
+    "worker": {"low": 25, "high": 60, "times": 5},
+    "scheduler": {"low": 15, "high": 60, "times": 3},
+    "rotator": {"low": 3, "high": 7, "times": 2},
+}
 # The shortest interval of the template, and as much again.
 SCHEDULED_WITHIN = 120
 
@@ -57,6 +69,7 @@ class Rough(Run):
 
     def __init__(self, world, jobs):
         self.ticks = 0
+        self.share = max(1, jobs // 100)
         super().__init__(world, jobs, **ANNOUNCED, **POSTED)
         self.weather.count()
 
@@ -71,7 +84,18 @@ class Rough(Run):
         self.submit_pages(plan)
         wait_until("a delivery that is put off", self.is_noticed, NOTICED_WITHIN)
         self.weather.change(FAULTS)
+        self.world.kill(
+            {name: {**it, "times": it["times"] * self.share} for name, it in KILLED.items()}
+        )
+        self.rotate(self.world.secret_of("extract"))
         self.submit_parents(plan)
+
+    def rotate(self, secret):
+        """Replaces a signing secret while deliveries come."""
+        version = begin(self.world, secret)
+        self.tries = {step: take(self.world, event(secret, version, step)) for step in STEPS}
+        described = self.world.emulator.client("secretsmanager").describe_secret(SecretId=secret)
+        self.is_rotated = "AWSCURRENT" in described["VersionIdsToStages"][version]
 
     def webhooks(self):
         return [hook["id"] for hook in self.world.simulator.ask("GET", "/v1/webhooks")["items"]]
@@ -82,20 +106,26 @@ class Rough(Run):
 
     def settle(self):
         super().settle()
+        self.killed = self.world.killed()
+        self.world.kill({})
         self.world.simulator.ask("POST", "/sim/faults", "none")
+        super().settle()
+        [self.audit] = self.person.listed("audit", "audit")
         # What the platform would deliver once more would come minutes later.
         self.person.gleaner("webhooks", "delete", *self.webhooks())
         super().settle()
 
     def meanwhile(self):
         self.ticks += 1
-        self.world.tick()
+        # It may be killed in the middle.
+        self.world.attempt("scheduler", {})
 
 
 @pytest.fixture(scope="module")
 def run(make_world, jobs, tell):
     run = Rough(make_world(settle_secs=SETTLE_SECS), jobs)
     struck = [(name, str(count), "") for name, count in run.weather.struck.items()]
+    struck += [(f"{name}: killed", str(count), "") for name, count in run.killed.items()]
     tell(run.sheet("with failing services", struck, calls.table(run.counts)))
     return run
 
@@ -107,8 +137,20 @@ def test_nothing_is_lost_stored_twice_or_paid_twice(run):
     assert len(run.rows) == len(run.jobs)
 
 
+def test_the_audit_finds_nothing(run):
+    assert run.audit["balances"], run.audit
+    listed = sum(kind["listed"] for kind in run.audit["jobs"].values())
+    assert listed == len(run.jobs)
+
+
+# SM-04: whatever failed in the middle of it.
+def test_the_secret_was_replaced_meanwhile(run):
+    assert run.is_rotated
+
+
 def test_each_fault_has_struck(run):
     idle = {name for name, count in run.weather.struck.items() if not count}
+    idle |= {name for name in KILLED if not run.killed[name]}
     assert not idle
 
 

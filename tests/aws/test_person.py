@@ -6,6 +6,7 @@ import pytest
 
 import calls
 from person import Person
+from rotating import rotate_by_itself
 from simulated import EVENTS, KEY
 from stack import REPOSITORY
 from waiting import wait_until
@@ -53,7 +54,7 @@ def test_webhooks_are_brought_into_order_and_a_rotation_is_begun(world, person):
     done = person.listed("webhook", *wanted)
     assert {row["outcome"] for row in done} == {"kept"}
     person.gleaner("rotate", "--event", "extract", expected=78)
-    world.rotate_by_itself(world.secret_of("extract"))
+    rotate_by_itself(world, world.secret_of("extract"))
     [begun] = person.listed("rotation", "rotate", "--event", "extract")
     assert begun["outcome"] == "begun"
 

@@ -11,11 +11,11 @@ import pytest
 
 import calls
 from person import Person
+from rotating import STEPS, begin, event
 from simulated import EVENTS, KEY
 from stack import REPOSITORY
 from waiting import wait_until
 
-STEPS = ["createSecret", "setSecret", "testSecret", "finishSecret"]
 # Seconds, for a handful of jobs.
 SETTLED_WITHIN = 60
 
@@ -43,16 +43,10 @@ class Rotation:
 
     def rotate(self, kind):
         secret = self.world.secret_of(kind)
-        self.world.rotate_by_itself(secret)
-        version = str(uuid.uuid4())
-        # The label without a value, as Secrets Manager sets it before the first step.
-        self.secrets.put_secret_value(
-            SecretId=secret, ClientRequestToken=version, VersionStages=["AWSPENDING"]
-        )
+        version = begin(self.world, secret)
         for step in STEPS:
-            event = {"SecretId": secret, "ClientRequestToken": version, "Step": step}
             for _ in range(2):
-                self.world.invoke("rotator", event)
+                self.world.invoke("rotator", event(secret, version, step))
                 assert self.world.simulator.submit(f"https://e2e.example/{kind}/{self.jobs}")
                 self.jobs += 1
         return version
@@ -108,13 +102,9 @@ def test_no_delivery_is_refused_and_every_job_is_stored(rotation):
 
 
 def test_a_secret_that_is_not_the_rotators_is_refused(rotation):
-    event = {
-        "SecretId": rotation.world.output("ApiKeySecretId"),
-        "ClientRequestToken": str(uuid.uuid4()),
-        "Step": "createSecret",
-    }
+    secret = rotation.world.output("ApiKeySecretId")
     with pytest.raises(AssertionError, match="not among those"):
-        rotation.world.invoke("rotator", event)
+        rotation.world.invoke("rotator", event(secret, str(uuid.uuid4()), STEPS[0]))
 
 
 def test_each_right_is_used_and_none_is_missing(rotation):

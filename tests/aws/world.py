@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import uuid
 
+import calls
 import processes
 import stack
 from emulator import Emulator
@@ -64,22 +65,37 @@ class World:
 
     def invoke(self, function, event):
         """Runs a function once, as a person does in the console; returns what it answered."""
+        payload, ended_well = self.attempt(function, event)
+        assert ended_well, payload
+        return payload
+
+    def attempt(self, function, event):
+        """The same where it may fail: what it answered, and whether it ended well."""
         name = self.output(stack.FUNCTIONS[function] + "Function")
         answer = self.emulator.client("lambda").invoke(
             FunctionName=name, Payload=json.dumps(event).encode()
         )
-        payload = answer["Payload"].read()
-        assert "FunctionError" not in answer, payload
-        return payload
+        return answer["Payload"].read(), "FunctionError" not in answer
 
-    def rotate_by_itself(self, secret):
-        """Has Secrets Manager rotate a secret from now on, as a schedule of the stack does."""
-        self.emulator.client("secretsmanager").rotate_secret(
-            SecretId=secret,
-            ClientRequestToken=str(uuid.uuid4()),
-            RotationLambdaARN=self.output("RotatorArn"),
-            RotationRules={"AutomaticallyAfterDays": 30},
+    def kill(self, plans):
+        """Has the proxy end functions at calls of theirs: bounds of calls, and how often."""
+        keys = {name: key for key, name in calls.callers(self).items()}
+        self.proxy.kill(
+            [
+                {
+                    "access_key": keys[function],
+                    "function": self.output(stack.FUNCTIONS[function] + "Function"),
+                    "leader": self.emulator.process.pid,
+                    **plan,
+                }
+                for function, plan in plans.items()
+            ]
         )
+
+    def killed(self):
+        """How many processes of each function were ended so."""
+        names = {self.output(f"{resource}Function"): it for it, resource in stack.FUNCTIONS.items()}
+        return {names[name]: count for name, count in self.proxy.killed().items()}
 
     def tick(self):
         """Runs the scheduler once; its input is ignored."""

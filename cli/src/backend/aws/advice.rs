@@ -95,8 +95,8 @@ const ACTIONS: [(&str, &[&str], &str); 20] = [
     (
         "vault",
         &["slots", "read", "begin_rotation"],
-        "secretsmanager:DescribeSecret, GetSecretValue and RotateSecret on the secret, and \
-         kms:Decrypt on a key of its own",
+        "secretsmanager:DescribeSecret and secretsmanager:GetSecretValue and \
+         secretsmanager:RotateSecret on the secret, and kms:Decrypt on a key of its own",
     ),
     (STACK, &[DESCRIBE], "cloudformation:DescribeStacks on the stack"),
 ];
