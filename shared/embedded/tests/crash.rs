@@ -17,3 +17,4 @@ fn world() -> World<SqliteStore> {
 }
 
 testkit::crash_tests! { name: sqlite, make: world() }
+testkit::scene_tests! { name: sqlite_scenes, make: world() }

@@ -25,6 +25,7 @@ mod world;
 
 pub use end::End;
 pub use process::Ended;
+pub(crate) use world::key;
 pub use world::{SECRET, World};
 
 use crate::faulty::Fault;

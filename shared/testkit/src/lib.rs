@@ -3,7 +3,8 @@
 //! [`conformance`] holds one function per behaviour of a port; a macro per port, such as
 //! [`entries_conformance!`], makes a test of each for one adapter. [`faulty`] wraps any adapter
 //! and lets chosen calls fail before or after their effect, or hang. [`crash`] runs the steps on any
-//! ledger and queue with each of their calls failing so. [`lambda`] plays the runtime API to a
+//! ledger and queue with each of their calls failing so, and [`scenes`] on the same what goes wrong
+//! around them. [`lambda`] plays the runtime API to a
 //! function's process. [`platform`] is the simulated platform as ports, and [`simulation`] the whole
 //! product on it, by seeds. [`corpus`] reads the inputs of the fuzz targets, so that ordinary tests
 //! check them as well.
@@ -15,6 +16,7 @@ pub mod faulty;
 pub mod lambda;
 mod macros;
 pub mod platform;
+pub mod scenes;
 pub mod simulation;
 
 use std::future::Future;

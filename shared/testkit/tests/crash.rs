@@ -13,6 +13,7 @@ fn world() -> World<MemoryQueue> {
 }
 
 testkit::crash_tests! { name: memory, make: world() }
+testkit::scene_tests! { name: memory_scenes, make: world() }
 
 async fn rotation() -> RotationWorld {
     let clock = Arc::new(ManualClock::default());

@@ -1,5 +1,6 @@
-//! The crash test of `receive` and `work`, with faults at the ports; and with faults between the
-//! ledger and the table, which the SDK tries to make good.
+//! The crash test of the steps, with faults at the ports, and with faults between the ledger and the
+//! table, which the SDK tries to make good; and the scenes of failure, on table and queue as they are
+//! deployed.
 
 use std::sync::Arc;
 
@@ -7,6 +8,8 @@ use aws_client::Patience;
 use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::Ledger;
 use domain::testing::{MemoryQueue, extract_answer};
+use queue_sqs::SqsQueue;
+use queue_sqs::testing::FakeSqs;
 use testkit::crash::{End, World};
 
 use crate::table::Table;
@@ -22,7 +25,16 @@ fn world_of(table: &Table) -> World<MemoryQueue> {
     World::new(table.clock.clone(), Arc::new(table.ledger()), queue)
 }
 
+/// Table and queue as they are deployed.
+async fn deployed() -> World<SqsQueue> {
+    let table = Table::new().await;
+    let sqs = FakeSqs::start(table.clock.clone(), Patience::WORKER).await.unwrap();
+    let queue = Arc::new(SqsQueue::new(sqs.config(), sqs.queue_url()).unwrap());
+    World::new(table.clock.clone(), Arc::new(table.ledger()), queue).keeping(sqs)
+}
+
 testkit::crash_tests! { name: dynamodb, make: world().await }
+testkit::scene_tests! { name: dynamodb_scenes, make: deployed().await }
 
 fn job() -> JobKey {
     JobKey::new(Kind::Extract, JobId::parse("a").unwrap())

@@ -39,7 +39,7 @@ impl End {
 
 impl End {
     /// Checks that there are as many rows as beginnings, each of which begins so.
-    pub(super) fn check(&self, rows: &[&str]) {
+    pub(crate) fn check(&self, rows: &[&str]) {
         let agree = self.rows.iter().zip(rows).all(|(row, begins)| row.starts_with(begins));
         assert!(agree && self.rows.len() == rows.len(), "{self:?}");
     }

@@ -134,7 +134,7 @@ pub async fn jobs_that_were_missed_in_every_way<Q: Queue + TaskSource + 'static>
     world.jobs.list_job(Kind::Extract, forgotten);
     let well = FaultPlan::none();
     for _ in 0..TICKS {
-        world.tick(&webhooks, &well).await;
+        drop(world.tick(&webhooks, &well).await);
         world.clock.advance(Duration::from_mins(10));
     }
     let has_row = |row: &Entry| row.key.job_id.as_str() == "forgotten" && row.version == 2;
@@ -156,23 +156,23 @@ pub async fn jobs_that_were_missed_in_every_way<Q: Queue + TaskSource + 'static>
 }
 
 /// A row that has ended, at this instant.
-fn done<Q>(world: &World<Q>, key: &JobKey, at: Timestamp) -> Entry {
+pub(crate) fn done<Q>(world: &World<Q>, key: &JobKey, at: Timestamp) -> Entry {
     let state = State::Dead { reason: DeadReason::Failed, error: None, result: None };
     world.expected(key).settled(state, Cause::Work, at, &world.limits)
 }
 
-fn an_hour_ago<Q>(world: &World<Q>) -> Timestamp {
+pub(crate) fn an_hour_ago<Q>(world: &World<Q>) -> Timestamp {
     before(world.clock.now(), Duration::from_hours(1))
 }
 
 /// A job in its list, which has finished when somebody asks for it.
-fn listed<Q>(world: &World<Q>, kind: Kind, id: &str, status: JobStatus) {
+pub(crate) fn listed<Q>(world: &World<Q>, kind: Kind, id: &str, status: JobStatus) {
     world.jobs.list_job(kind, listing(id, status.clone(), an_hour_ago(world)));
     let ended = if status.is_terminal() { status } else { JobStatus::Completed };
     answers(world, kind, id, ended);
 }
 
-fn listing(id: &str, status: JobStatus, created_at: Timestamp) -> Listed {
+pub(crate) fn listing(id: &str, status: JobStatus, created_at: Timestamp) -> Listed {
     Listed {
         job_id: key(Kind::Extract, id).job_id,
         status,
@@ -184,7 +184,7 @@ fn listing(id: &str, status: JobStatus, created_at: Timestamp) -> Listed {
     }
 }
 
-fn answers<Q>(world: &World<Q>, kind: Kind, id: &str, status: JobStatus) {
+pub(crate) fn answers<Q>(world: &World<Q>, kind: Kind, id: &str, status: JobStatus) {
     let (key, created_at) = (key(kind, id), Some(an_hour_ago(world)));
     if kind == Kind::Extract {
         let mut answer = extract_answer(&key.job_id, status);
@@ -231,11 +231,12 @@ async fn end_with<Q: Queue + TaskSource + 'static>(
     };
     let webhook = webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id;
     script(&world, &webhooks, &webhook);
-    world.tick(&webhooks, plan).await;
+    // Whatever came of it: others follow.
+    drop(world.tick(&webhooks, plan).await);
     let well = FaultPlan::none();
     for _ in 0..TICKS {
         world.clock.advance(Duration::from_mins(10));
-        world.tick(&webhooks, &well).await;
+        drop(world.tick(&webhooks, &well).await);
     }
     world.settle().await;
     world.end().await

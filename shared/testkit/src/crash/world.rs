@@ -23,7 +23,7 @@ use domain::task::Task;
 use domain::testing::{
     ManualClock, MemoryResults, MemorySecrets, MemoryWebhooks, ScriptedJobs, SeededRandom,
 };
-use domain::tick::{Part, Rules, Term, TickPorts, tick};
+use domain::tick::{Part, Rules, Term, TickPorts, TickReport, tick};
 use domain::time::{Timestamp, after};
 use domain::work::work;
 
@@ -52,7 +52,7 @@ pub struct World<Q> {
     /// What is stored.
     pub results: Arc<MemoryResults>,
     pub(super) ledger: Arc<dyn Ledger>,
-    pub(super) limits: Limits,
+    pub(crate) limits: Limits,
     queue: Arc<Q>,
     random: SeededRandom,
     /// Those of whoever heals; each faulty process has its own.
@@ -87,7 +87,7 @@ impl<Q> World<Q> {
     }
 
     /// All rows.
-    pub(super) async fn entries(&self) -> Vec<Entry> {
+    pub(crate) async fn entries(&self) -> Vec<Entry> {
         let mut rows = Vec::new();
         let mut after = None;
         for _ in 0..PAGES_MAX {
@@ -103,24 +103,24 @@ impl<Q> World<Q> {
     }
 
     /// The first intents; no case makes more.
-    pub(super) async fn intents(&self) -> Vec<Intent> {
+    pub(crate) async fn intents(&self) -> Vec<Intent> {
         self.ledger.list_intents(None, None, PAGE).await.unwrap().items
     }
 
     /// The jobs that submissions made.
-    pub(super) fn made(&self) -> Vec<String> {
+    pub(crate) fn made(&self) -> Vec<String> {
         let kinds = Kind::ALL.into_iter();
         kinds.flat_map(|kind| self.jobs.listed(kind)).map(|id| id.to_string()).collect()
     }
 
     /// Lays a row down where none is.
-    pub(super) async fn lay(&self, entry: &Entry) {
+    pub(crate) async fn lay(&self, entry: &Entry) {
         let written = self.ledger.write(entry, Expected::Absent(self.clock.now())).await.unwrap();
         assert_eq!(written, Written::Done, "{}", entry.key);
     }
 
     /// A row for a job that was submitted from here.
-    pub(super) fn expected(&self, key: &JobKey) -> Entry {
+    pub(crate) fn expected(&self, key: &JobKey) -> Entry {
         let request = JobRequest::extract("https://example.com/page", FetchOptions::default());
         let link = Link {
             submission: "s-1".to_owned(),
@@ -134,7 +134,7 @@ impl<Q> World<Q> {
     }
 
     /// All objects as they lie there.
-    pub(super) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         let keys = self.results.keys();
         keys.into_iter().filter_map(|key| Some((key.clone(), self.results.bytes(&key)?))).collect()
     }
@@ -183,7 +183,7 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
     }
 
     /// A worker gets one task, with these faults.
-    pub(super) async fn work(&self, job: &JobKey, plan: &Arc<FaultPlan>) {
+    pub(crate) async fn work(&self, job: &JobKey, plan: &Arc<FaultPlan>) {
         let killer = Killer::new(self.clock.clone());
         let surroundings = || Surroundings::new(plan.clone(), killer.clone());
         let clock = Still(self.clock.clone());
@@ -205,7 +205,11 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
     }
 
     /// A scheduler runs once, with these faults.
-    pub(super) async fn tick(&self, webhooks: &Arc<MemoryWebhooks>, plan: &Arc<FaultPlan>) {
+    pub(crate) async fn tick(
+        &self,
+        webhooks: &Arc<MemoryWebhooks>,
+        plan: &Arc<FaultPlan>,
+    ) -> Ended<Result<TickReport, PortError>> {
         let killer = Killer::new(self.clock.clone());
         let surroundings = || Surroundings::new(plan.clone(), killer.clone());
         let clock = Still(self.clock.clone());
@@ -224,8 +228,7 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         let until = after(self.clock.now(), MINUTE);
         let term = Term { until, claimed_until: Some(until) };
         let (rules, mut first) = (Rules::default(), Part::default());
-        // Whatever came of it: another one follows.
-        drop(killer.run(tick(ports, &rules, &mut first, term)).await);
+        killer.run(tick(ports, &rules, &mut first, term)).await
     }
 
     /// Works, by this ledger itself, a task for a job.
@@ -264,8 +267,27 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
     }
 
     /// Takes all tasks that are visible, and counts them.
-    pub(super) async fn tasks(&self) -> usize {
+    pub(crate) async fn tasks(&self) -> usize {
         self.queue.receive(PAGE, MINUTE).await.unwrap().len()
+    }
+
+    /// Works all tasks that are visible.
+    pub(crate) async fn work_off(&self) {
+        let clock = Still(self.clock.clone());
+        let ledger = self.ledger.clone();
+        for _ in 0..ROUNDS_MAX {
+            if self.work_queue(self.ports(&*ledger, &*self.queue, &clock)).await == 0 {
+                return;
+            }
+        }
+        panic!("there is always one more task");
+    }
+
+    /// Takes all tasks that are visible away.
+    pub(crate) async fn lose_tasks(&self) {
+        for held in self.queue.receive(PAGE, MINUTE).await.unwrap() {
+            self.queue.acknowledge(&held).await.unwrap();
+        }
     }
 
     /// How the world stands now.
@@ -301,15 +323,15 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         }
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    pub(super) fn own_ledger(&self) -> Arc<dyn Ledger> {
+    pub(crate) fn own_ledger(&self) -> Arc<dyn Ledger> {
         self.ledger.clone()
     }
 }
 
-pub(super) fn key(kind: Kind, id: &str) -> JobKey {
+pub(crate) fn key(kind: Kind, id: &str) -> JobKey {
     JobKey::new(kind, JobId::parse(id).unwrap())
 }
