@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import threading
 import urllib.request
 
 import boto3
@@ -25,6 +26,8 @@ class Emulator:
     def __init__(self, folder, port, endpoint):
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / "emulator.log"
+        # Clients may be used by several threads, but not made.
+        self.making = threading.Lock()
         temporary = folder / "emulator"
         temporary.mkdir()
         environment = {
@@ -62,19 +65,20 @@ class Emulator:
 
     def client(self, service, url=None):
         """A client with the rights of the account's owner."""
-        return boto3.client(
-            service,
-            endpoint_url=url or self.url,
-            region_name=REGION,
-            aws_access_key_id=ROOT["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=ROOT["AWS_SECRET_ACCESS_KEY"],
-            config=Config(
-                connect_timeout=5,
-                read_timeout=60,
-                retries={"mode": "standard", "total_max_attempts": 3},
-                s3={"addressing_style": "path"},
-            ),
-        )
+        with self.making:
+            return boto3.client(
+                service,
+                endpoint_url=url or self.url,
+                region_name=REGION,
+                aws_access_key_id=ROOT["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=ROOT["AWS_SECRET_ACCESS_KEY"],
+                config=Config(
+                    connect_timeout=5,
+                    read_timeout=60,
+                    retries={"mode": "standard", "total_max_attempts": 3},
+                    s3={"addressing_style": "path"},
+                ),
+            )
 
     def stop(self):
         """Ends it, and the functions that it leaves behind."""

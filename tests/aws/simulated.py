@@ -17,6 +17,8 @@ STOPPED_WITHIN = 15
 CALL_WITHIN = 30
 # Of a submission or a read; the platform may be told to refuse some.
 TRIES_MAX = 20
+# Pages of one delivery log.
+LOG_PAGES_MAX = 100
 # How long the platform waits for a receiver. It is the emulator that is slow, not the receiver.
 DELIVERED_WITHIN = 10
 # Deliveries at once. More of them would wait for the emulator and for nothing else.
@@ -79,7 +81,14 @@ class Simulator:
 
     def deliveries(self, webhook):
         """The delivery log of a webhook."""
-        return self.ask("GET", f"/v1/webhooks/{webhook}/deliveries")["items"]
+        rows = []
+        for page in range(1, LOG_PAGES_MAX + 1):
+            path = f"/v1/webhooks/{webhook}/deliveries?page={page}&page_size=100"
+            found = self.ask("GET", path)["items"]
+            rows += found
+            if not found:
+                break
+        return rows
 
     def submit(self, url):
         """Submits one page past the ledger, which learns of it by its delivery alone.

@@ -6,14 +6,17 @@ a version as the pending one, and have each step taken.
 
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import calls
+from faults import OUTAGE, Weather
 from person import Person
-from rotating import STEPS, begin, event
+from rotating import STEPS, begin, event, take
 from simulated import EVENTS, KEY
 from stack import REPOSITORY
+from steady import Steady
 from waiting import wait_until
 
 # Seconds, for a handful of jobs.
@@ -21,7 +24,7 @@ SETTLED_WITHIN = 60
 
 
 class Rotation:
-    """All signing secrets rotated, each step taken twice, and a job after each of them."""
+    """All signing secrets rotated, each step taken more than once, while jobs finish."""
 
     def __init__(self, world):
         self.world = world
@@ -30,25 +33,43 @@ class Rotation:
         world.stack.put_secret(world.output("ApiKeySecretId"), KEY)
         self.person.gleaner("webhooks", "ensure", "--url", world.stack.url())
         self.before = {kind: self.value(kind)["webhook_id"] for kind in EVENTS}
-        self.jobs = 0
-        self.versions = {kind: self.rotate(kind) for kind in EVENTS}
+        self.killed = []
+        ways = (self.twice, self.at_once, self.killed_in_the_middle)
+        with Steady(world) as steady:
+            self.versions = {
+                kind: self.rotate(kind, way) for kind, way in zip(EVENTS, ways, strict=True)
+            }
+        self.jobs = steady.jobs
         wait_until("all deliveries", lambda: not world.simulator.pending(), SETTLED_WITHIN)
         world.wait_until_settled(SETTLED_WITHIN, world.tick)
         self.counts = calls.counted(world)
+
+    def twice(self, step):
+        for _ in range(2):
+            self.world.invoke("rotator", step)
+
+    def at_once(self, step):
+        # The second may end because the first is at it; it is tried again.
+        with ThreadPoolExecutor(2) as both:
+            list(both.map(take, [self.world] * 2, [step] * 2))
+
+    def killed_in_the_middle(self, step):
+        first = len(self.killed) + 1
+        self.world.kill({"rotator": {"low": first, "high": first + 3, "times": 1}})
+        take(self.world, step)
+        self.killed.append(self.world.killed()["rotator"])
+        self.world.kill({})
 
     def value(self, kind):
         """The current signing secret."""
         secret = self.world.secret_of(kind)
         return json.loads(self.secrets.get_secret_value(SecretId=secret)["SecretString"])
 
-    def rotate(self, kind):
+    def rotate(self, kind, way):
         secret = self.world.secret_of(kind)
         version = begin(self.world, secret)
         for step in STEPS:
-            for _ in range(2):
-                self.world.invoke("rotator", event(secret, version, step))
-                assert self.world.simulator.submit(f"https://e2e.example/{kind}/{self.jobs}")
-                self.jobs += 1
+            way(event(secret, version, step))
         return version
 
     def webhooks(self):
@@ -63,6 +84,13 @@ class Rotation:
 @pytest.fixture(scope="module")
 def rotation(make_world):
     return Rotation(make_world(parameters={"LogLevel": "trace"}))
+
+
+def refused(world):
+    """Jobs of which a delivery was answered, and not accepted."""
+    hooks = world.simulator.ask("GET", "/v1/webhooks?page_size=100")["items"]
+    rows = [row for hook in hooks for row in world.simulator.deliveries(hook["id"])]
+    return {row["job_id"] for row in rows if (row["http_status"] or 200) >= 300}
 
 
 # SM-04, SM-07
@@ -88,17 +116,14 @@ def test_each_new_webhook_delivers_and_each_old_one_is_switched_off(rotation):
 
 # SM-02: no delivery is refused, whichever step came before it.
 def test_no_delivery_is_refused_and_every_job_is_stored(rotation):
-    answers = {
-        (row["http_status"], row["status"], webhook["is_active"])
-        for name, webhook in rotation.webhooks().items()
-        for row in rotation.world.simulator.deliveries(name)
-    }
-    # A webhook that is switched off gives up what it had still to send; its successor sends it too.
-    given_up = (None, "abandoned", False)
-    refused = {answer for answer in answers if answer[0] not in (200, 202)} - {given_up}
-    assert not refused, answers
-    assert len(rotation.world.rows()) == rotation.jobs
+    assert refused(rotation.world) == set()
+    assert len(rotation.world.rows()) == len(rotation.jobs)
     assert set(rotation.world.rows().values()) == {"stored"}
+
+
+def test_each_step_was_killed_once_and_taken_again(rotation):
+    assert len(rotation.killed) == len(STEPS)
+    assert all(rotation.killed)
 
 
 def test_a_secret_that_is_not_the_rotators_is_refused(rotation):
@@ -121,3 +146,36 @@ def test_no_log_tells_a_secret(rotation):
     assert "rotation step taken" in told
     for word in (KEY, "whsec_", *(rotation.value(kind)["secret"] for kind in EVENTS)):
         assert word not in told
+
+
+# In place the old secret is worth nothing from one moment on; what is refused is replayed.
+def test_what_a_rotation_in_place_has_refused_is_replayed_by_one_tick(make_world):
+    world = make_world(parameters={"RotationStrategy": "in-place"})
+    world.restart("scheduler", GLEANER_RECONCILE_THRESHOLD="1s")
+    person = world.person = Person(world, {})
+    world.stack.put_secret(world.output("ApiKeySecretId"), KEY)
+    person.gleaner("webhooks", "ensure", "--url", world.stack.url())
+    secret = world.secret_of("extract")
+    weather = Weather(world)
+    with Steady(world) as steady:
+        wait_until("a first job", world.rows, SETTLED_WITHIN)
+        # The receivers do not learn of the new secret, so that some are refused for certain.
+        weather.change({"receiver": OUTAGE["receiver"]})
+        version = begin(world, secret)
+        for step in STEPS:
+            take(world, event(secret, version, step))
+        wait_until("a refused delivery", lambda: refused(world), SETTLED_WITHIN)
+    wait_until("the end of all jobs", lambda: not open_at_platform(world), SETTLED_WITHIN)
+    # Nothing is delivered any more.
+    for hook in world.simulator.ask("GET", "/v1/webhooks")["items"]:
+        world.simulator.ask("PATCH", f"/v1/webhooks/{hook['id']}", {"is_active": False})
+    lost = {job for job in refused(world) if ("extract", job) not in world.rows()}
+    assert lost
+    weather.change({})
+    world.tick()
+    world.wait_until_settled(SETTLED_WITHIN, lambda: None)
+    assert {world.rows()["extract", job] for job in steady.jobs} == {"stored"}
+
+
+def open_at_platform(world):
+    return [job for job in world.jobs() if job["status"] in ("queued", "processing")]
