@@ -260,9 +260,12 @@ async fn delete_orphans(
 ) -> Result<Duration, Trouble> {
     let now = ports.now();
     let mut protected = Duration::ZERO;
+    let leaving = rows::list(ports.control).await?;
     for webhook in account.list().await?.webhooks {
         let Some(mark) = Mark::of(&webhook) else { continue };
-        if mark.replaces != row.webhook_id || webhook.id == row.successor {
+        // One that has come to it, and was replaced in its turn, has a retirement of its own.
+        let is_retiring = leaving.iter().any(|other| other.webhook_id == webhook.id);
+        if mark.replaces != row.webhook_id || webhook.id == row.successor || is_retiring {
             continue;
         }
         let left = mark.protected_for(PROTECTED, now);

@@ -131,9 +131,15 @@ pub async fn confirm(
         let is_ours = |row: &Retirement| row.slot == slot.as_str();
         let is_idle = |row: &Retirement| row.phase == Phase::Prepared && row.successor != *current;
         rows.retain(|row| !is_ours(row) || !is_idle(row));
-        for row in rows.iter_mut().filter(|row| is_ours(row) && row.phase == Phase::Prepared) {
-            row.phase = Phase::Leaving;
-            row.due_at = now;
+        for row in rows.iter_mut().filter(|row| is_ours(row)) {
+            if row.phase == Phase::Prepared {
+                row.phase = Phase::Leaving;
+                row.due_at = now;
+            } else if row.phase == Phase::Leaving && row.successor != *current {
+                // Its successor was replaced before it could take over: what is in force now did.
+                row.successor.clone_from(current);
+                row.due_at = now;
+            }
         }
         let is_leaving = |row: &&Retirement| is_ours(row) && row.phase == Phase::Leaving;
         leaving = rows.iter().filter(is_leaving).cloned().collect();

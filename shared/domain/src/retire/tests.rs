@@ -252,6 +252,52 @@ fn orphans_go_with_the_webhook_that_they_were_to_replace() {
 }
 
 /// A long log is read on where the time ended.
+/// A chain: the successor was switched off by somebody and then replaced itself, before the first
+/// webhook had left.
+#[test]
+fn a_webhook_whose_successor_was_replaced_leaves_for_the_one_in_force() {
+    let rig = Rig::new();
+    rig.confirm("webhook-2");
+    let off = WebhookChange { is_active: Some(false), ..WebhookChange::default() };
+    rig.change("webhook-2", &off);
+    assert_eq!(rig.work().blocked.len(), 1);
+    rig.make(None);
+    let now = rig.clock.now();
+    let row = Retirement::prepared(&slot(), id("webhook-2"), id("webhook-3"), now);
+    rig.clock.run(rows::put(&rig.ledger, &row)).unwrap().unwrap();
+    rig.confirm("webhook-3");
+    assert_eq!(rig.work().blocked.len(), 0);
+    assert!(!rig.is_active("webhook-1"));
+    rig.pass(DRAIN);
+    rig.work();
+    assert_eq!(rig.ids(), ["webhook-3"]);
+    assert_eq!(rig.rows(), []);
+}
+
+/// The successor was made to replace the first webhook, and leaves by itself: not as an orphan, whose
+/// log nobody would read.
+#[test]
+fn a_successor_that_leaves_in_its_turn_is_no_orphan() {
+    let rig = Rig::new();
+    let version = VersionId::parse(&"v".repeat(32)).unwrap();
+    let mark = Mark::new(&version, &id("webhook-1"), rig.clock.now());
+    let description =
+        WebhookChange { description: Some(mark.describe(None)), ..WebhookChange::default() };
+    rig.change("webhook-2", &description);
+    rig.confirm("webhook-2");
+    rig.make(None);
+    let row = Retirement::prepared(&slot(), id("webhook-2"), id("webhook-3"), rig.clock.now());
+    rig.clock.run(rows::put(&rig.ledger, &row)).unwrap().unwrap();
+    rig.confirm("webhook-3");
+    rig.pass(PROTECTED);
+    let retired = rig.work();
+    assert_eq!((retired.switched_off, retired.orphans), (2, 0));
+    assert!(rig.webhooks.log(&id("webhook-2"), delivery("missed", DeliveryStatus::Failed)));
+    rig.pass(DRAIN);
+    let retired = rig.work();
+    assert_eq!((retired.deleted, retired.orphans, retired.announced), (2, 0, 1));
+}
+
 #[test]
 fn a_long_log_is_read_in_several_passes() {
     let rig = Rig::new();

@@ -98,7 +98,10 @@ async fn take_step(
             clear_away(ports, &quieten, &delete).await;
             register(ports, rotation, &new).await
         }
-        Plan::Replace(webhook) => replace(ports, rotation, webhook).await,
+        Plan::Replace { webhook, quieten, delete } => {
+            clear_away(ports, &quieten, &delete).await;
+            replace(ports, rotation, webhook).await
+        }
         Plan::Bring { webhook, change } => bring(ports, webhook, change).await,
         Plan::GiveUp(refusal) => {
             ports.vault.give_up(&rotation.slot, &rotation.version).await?;

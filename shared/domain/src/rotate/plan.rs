@@ -40,7 +40,14 @@ pub enum Plan {
         delete: Vec<WebhookId>,
     },
     /// Let the platform replace the webhook's secret, and keep the new one as the pending one.
-    Replace(WebhookId),
+    Replace {
+        /// The webhook.
+        webhook: WebhookId,
+        /// Orphans of an earlier rotation by a second webhook, as for [`Plan::Register`].
+        quieten: Vec<WebhookId>,
+        /// Orphans.
+        delete: Vec<WebhookId>,
+    },
     /// Bring the new webhook into the state of the old one, not before all receivers can find its
     /// secret.
     Bring {
@@ -136,15 +143,6 @@ pub(super) fn webhook_of(secret: &Secret) -> Result<WebhookId, Refusal> {
 fn create(known: Known<'_>, current: &Secret) -> Result<Plan, Refusal> {
     let id = webhook_of(current)?;
     let old = known.webhooks.find(&id).ok_or_else(|| Refusal::Gone(id.clone()))?;
-    if known.rotation.strategy == Strategy::InPlace {
-        return Ok(Plan::Replace(id));
-    }
-    let mark = Mark::new(&known.rotation.version, &id, known.now);
-    let new = NewWebhook {
-        url: old.url.clone(),
-        event_type: old.event_type.clone(),
-        description: Some(mark.describe(old.description.as_deref())),
-    };
     let (mut quieten, mut delete) = (Vec::new(), Vec::new());
     for (webhook, left) in orphans(known.webhooks, known.slot, &id, known.now) {
         if left.is_zero() {
@@ -153,6 +151,15 @@ fn create(known: Known<'_>, current: &Secret) -> Result<Plan, Refusal> {
             quieten.push(webhook.id.clone());
         }
     }
+    if known.rotation.strategy == Strategy::InPlace {
+        return Ok(Plan::Replace { webhook: id, quieten, delete });
+    }
+    let mark = Mark::new(&known.rotation.version, &id, known.now);
+    let new = NewWebhook {
+        url: old.url.clone(),
+        event_type: old.event_type.clone(),
+        description: Some(mark.describe(old.description.as_deref())),
+    };
     Ok(Plan::Register { new, quieten, delete })
 }
 

@@ -1,9 +1,13 @@
 use std::time::Duration;
 
-use super::rig::{Rig, SECOND};
-use crate::ports::{ApiError, ApiErrorKind, Clock as _, SecretSource as _, Vault as _, WebhookId};
+use super::rig::{Rig, SECOND, new_webhook, version};
+use crate::ports::{
+    ApiError, ApiErrorKind, Clock as _, NewWebhook, SecretSource as _, Vault as _, WebhookId,
+    Webhooks as _,
+};
 use crate::retire::rows;
-use crate::rotate::{Done, Refusal, RotateError, Step, Strategy};
+use crate::rotate::mark::Mark;
+use crate::rotate::{Done, PROTECTED, Refusal, RotateError, Step, Strategy};
 use crate::signature::secret::{Secret, Stage};
 
 fn in_force(rig: &Rig) -> Vec<(Stage, String)> {
@@ -36,6 +40,24 @@ fn the_old_secret_has_its_grace_from_the_promotion_on() {
     rig.pass(SECOND);
     assert_eq!(in_force(&rig), [(Stage::Current, new)]);
     assert_eq!(rig.clock.run(rows::list(&rig.ledger)).unwrap().unwrap(), []);
+    assert_eq!(rig.webhooks.webhooks().len(), 1);
+}
+
+/// A rotation by a second webhook that was cut short left one behind whose secret nobody knows: a
+/// rotation in place switches it off, and a later one deletes it.
+#[test]
+fn what_a_second_webhook_left_behind_is_cleared_away() {
+    let rig = Rig::new();
+    let mark = Mark::new(&version("lost"), &rig.old, rig.clock.now());
+    let description = Some(mark.describe(None));
+    let orphan = NewWebhook { description, ..new_webhook() };
+    let created = rig.clock.run(rig.webhooks.create(&orphan, SECOND)).unwrap().unwrap();
+    rig.steps(&rig.rotation("first", Strategy::InPlace));
+    assert!(!rig.webhook(created.webhook.id.as_str()).unwrap().is_active);
+    assert!(rig.webhook(rig.old.as_str()).unwrap().is_active);
+    rig.pass(PROTECTED);
+    rig.steps(&rig.rotation("second", Strategy::InPlace));
+    assert_eq!(rig.webhook(created.webhook.id.as_str()), None);
     assert_eq!(rig.webhooks.webhooks().len(), 1);
 }
 
