@@ -42,8 +42,9 @@ def test_every_job_is_stored_once(run):
 
 
 def test_an_extract_job_costs_what_the_docs_say(run):
-    assert run.share.table_writes <= calls.TABLE_WRITES_MAX + run.share.guesses
+    assert run.share.table_writes <= calls.TABLE_WRITES_MAX
     assert run.share.table_reads <= calls.TABLE_READS_MAX
+    assert run.share.pause_reads <= calls.PAUSE_READS_MAX
     assert run.share.queue_requests <= calls.QUEUE_REQUESTS_MAX
     assert run.share.object_puts <= calls.OBJECT_PUTS_MAX
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use domain::job::Kind;
+use domain::pause::Scope;
 use domain::ports::PortError;
 use domain::steps::Pipeline;
 use domain::task::Task;
@@ -80,6 +81,9 @@ impl Worker {
         let left = between(now, deadline);
         let until = before(deadline, left / RESERVE_PARTS);
         let end = after(now, left.saturating_sub(ANSWER_TIME));
+        if !tasks.is_empty() {
+            self.read_pause(now, until).await;
+        }
         let worked = stream::iter(tasks)
             .map(|(task, ids)| async move { (self.one(&task, until, end).await, ids) })
             .buffer_unordered(TASKS_AT_ONCE);
@@ -87,6 +91,14 @@ impl Worker {
         let unfinished: Vec<_> = unfinished.map(|(_, ids)| ids).collect().await;
         failed.extend(unfinished.into_iter().flatten());
         Ok(answer(failed))
+    }
+
+    /// Reads the account's pause once for all tasks, which would each ask for it at the same time.
+    /// Where that fails they still do.
+    async fn read_pause(&self, now: Timestamp, until: Timestamp) {
+        let ports = self.pipeline.ports();
+        let read = ports.pauses.active(ports.ledger, Scope::All, now);
+        drop(within(ports.clock, between(now, until), read).await);
     }
 
     /// Works one task; `false` if its message is to come again.

@@ -54,7 +54,8 @@ impl Entries for DynamoLedger {
 
     /// Begins with the write for a job that the ledger does not know, or with the read for one that
     /// it does, whichever the last announcement would have needed: accounts whose jobs are
-    /// submitted from here know them all, others none. A wrong guess costs the other call.
+    /// submitted from here know them all, others none. A wrong guess costs the other call; the first
+    /// one of a process is the read, which is the cheaper one to make in vain.
     async fn announce(
         &self,
         key: &JobKey,

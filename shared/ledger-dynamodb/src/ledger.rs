@@ -18,7 +18,8 @@ pub struct DynamoLedger {
     pub(crate) client: Client,
     pub(crate) table: Arc<str>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Whether the last delivery spoke of a job that the ledger knew: the next one is begun so.
+    /// Whether the last delivery spoke of a job that the ledger knew, as is thought before the first
+    /// one: the next one is begun so.
     pub(crate) expects_known: Arc<AtomicBool>,
 }
 
@@ -31,7 +32,7 @@ impl DynamoLedger {
 
     /// As [`DynamoLedger::new`], through a client that was made otherwise.
     pub fn with_client(client: Client, table: &str, clock: Arc<dyn Clock>) -> Self {
-        Self { client, table: table.into(), clock, expects_known: Arc::default() }
+        Self { client, table: table.into(), clock, expects_known: Arc::new(AtomicBool::new(true)) }
     }
 
     /// Reads an item, consistently.

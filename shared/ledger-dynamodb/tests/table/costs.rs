@@ -58,15 +58,15 @@ impl Counted {
     }
 }
 
-/// Of a job that nobody knew: its row is laid down unread, and the worker asks for posts that may
-/// have made it.
+/// Of a job that nobody knew: its row is laid down unread, once a delivery has shown that the ledger
+/// knows none, and the worker asks for posts that may have made it.
 #[test]
-fn an_unknown_job_costs_three_writes_and_two_reads() {
+fn an_unknown_job_costs_three_writes_and_two_reads_and_the_first_of_a_process_a_read_more() {
     testkit::run(async {
         let counted = Counted::new().await;
         // The first look of a process reads the pause.
         let (received, worked) = counted.job("first", false).await;
-        assert_eq!(received, ["PutItem"]);
+        assert_eq!(received, ["GetItem", "PutItem"]);
         let reads = ["GetItem", "GetItem", "Query"];
         assert_eq!(worked, [&reads[..], &["PutItem", "PutItem"]].concat());
         for id in ["second", "third"] {
@@ -77,14 +77,15 @@ fn an_unknown_job_costs_three_writes_and_two_reads() {
     });
 }
 
-/// Of a job that was submitted from here: its row is read first, once a delivery has shown that
-/// the ledger knows its jobs.
+/// Of a job that was submitted from here: its row is read first, by a new process as well.
 #[test]
 fn a_known_job_costs_three_writes_and_two_reads_and_a_change_of_habit_one_call_more() {
     testkit::run(async {
         let counted = Counted::new().await;
-        let (received, _) = counted.job("first", true).await;
-        assert_eq!(received, ["PutItem", "PutItem"], "the refusal told what is there");
+        let (received, worked) = counted.job("first", true).await;
+        assert_eq!(received, ["GetItem", "PutItem"]);
+        // The first look of a process reads the pause.
+        assert_eq!(worked, ["GetItem", "GetItem", "PutItem", "PutItem"]);
         for id in ["second", "third"] {
             let (received, worked) = counted.job(id, true).await;
             assert_eq!(received, ["GetItem", "PutItem"]);
@@ -94,5 +95,7 @@ fn a_known_job_costs_three_writes_and_two_reads_and_a_change_of_habit_one_call_m
         assert_eq!(received, ["GetItem", "PutItem"]);
         let (received, _) = counted.job("another-stranger", false).await;
         assert_eq!(received, ["PutItem"]);
+        let (received, _) = counted.job("known-again", true).await;
+        assert_eq!(received, ["PutItem", "PutItem"], "the refusal told what is there");
     });
 }

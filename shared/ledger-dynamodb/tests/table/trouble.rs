@@ -66,7 +66,7 @@ fn a_write_whose_answer_was_lost_meets_its_own_row() {
 fn an_announcement_whose_answer_was_lost_is_written_once_and_wants_its_task() {
     testkit::run(async {
         let table = Table::new().await;
-        let wire = Wire::with(0, Fate::Lose).await;
+        let wire = Wire::with(1, Fate::Lose).await;
         let ledger = table.ledger_by(&wire.endpoint);
         let (now, limits) = (table.clock.now(), Limits::default());
         let announced = ledger.announce(&key("a"), &word(), now, &limits).await.unwrap();
@@ -74,7 +74,7 @@ fn an_announcement_whose_answer_was_lost_is_written_once_and_wants_its_task() {
             panic!("{announced:?}")
         };
         assert_eq!(row.version, 1);
-        assert_eq!(wire.operations(), ["PutItem", "PutItem"]);
+        assert_eq!(wire.operations(), ["GetItem", "PutItem", "PutItem"]);
         // The same call once more, from above.
         let announced = ledger.announce(&key("a"), &word(), now, &limits).await.unwrap();
         assert!(matches!(announced, Announcing::Unsent { .. }), "{announced:?}");
@@ -143,7 +143,10 @@ fn lasting_trouble_is_an_error_that_says_what_to_do() {
 fn a_refusal_that_does_not_tell_the_row_is_no_conflict_with_nothing() {
     testkit::run(async {
         let table = Table::new().await;
-        let wire = Wire::always(Fate::Refuse(400, "ConditionalCheckFailedException")).await;
+        let refused = Fate::Refuse(400, "ConditionalCheckFailedException");
+        let is_read = |call: &Call| call.operation == "GetItem";
+        let plan = move |_, call: &Call| if is_read(call) { Fate::Pass } else { refused.clone() };
+        let wire = Wire::new(plan).await;
         let ledger = table.ledger_by(&wire.endpoint);
         let now = table.clock.now();
         let row = open("a", now);
@@ -154,7 +157,8 @@ fn a_refusal_that_does_not_tell_the_row_is_no_conflict_with_nothing() {
         let seen = Seen { state: StateName::Expected, generation: 0, version: 1 };
         let written = ledger.write(&dead(&row, now), Expected::As(seen)).await.unwrap();
         assert_eq!(written, Written::Conflict(None));
-        assert_eq!(wire.operations(), ["PutItem", "PutItem", "PutItem"], "no read, no repetition");
+        let calls = ["PutItem", "GetItem", "PutItem", "PutItem"];
+        assert_eq!(wire.operations(), calls, "no read afterwards, no repetition");
     });
 }
 
