@@ -251,7 +251,6 @@ fn orphans_go_with_the_webhook_that_they_were_to_replace() {
     assert_eq!(rig.ids(), ["webhook-2", "webhook-4", "webhook-5"]);
 }
 
-/// A long log is read on where the time ended.
 /// A chain: the successor was switched off by somebody and then replaced itself, before the first
 /// webhook had left.
 #[test]
@@ -298,6 +297,7 @@ fn a_successor_that_leaves_in_its_turn_is_no_orphan() {
     assert_eq!((retired.deleted, retired.orphans, retired.announced), (2, 0, 1));
 }
 
+/// A long log is read on where the time ended.
 #[test]
 fn a_long_log_is_read_in_several_passes() {
     let rig = Rig::new();
