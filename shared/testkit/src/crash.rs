@@ -1,4 +1,4 @@
-//! The crash test of `receive` and `work`, for any ledger and any queue; and in [`rotate`] that of a
+//! The crash test of the steps, for any ledger and any queue; and in [`rotate`] that of a
 //! rotation, for any vault.
 //!
 //! A process runs with one fault among its port calls: a call fails, or the process ends there,
@@ -16,6 +16,7 @@
 )]
 
 mod end;
+pub mod owed;
 mod process;
 pub mod receive;
 pub mod rotate;
@@ -58,6 +59,15 @@ macro_rules! crash_tests {
                     jobs_that_only_the_lists_show,
                     jobs_that_only_the_logs_show,
                     jobs_that_were_missed_in_every_way,
+                ]
+            }
+            $crate::crash_tests! {
+                @part owed, $make, [
+                    a_submission,
+                    a_submission_that_is_not_answered,
+                    an_overdue_row_and_an_unanswered_submission,
+                    a_redrive,
+                    a_discard,
                 ]
             }
             $crate::crash_tests! {

@@ -33,3 +33,8 @@ testkit::rotation_crash_tests! { name: memory_rotation, make: rotation().await }
 fn two_calls_of_a_rotation_fail() {
     testkit::run(two_calls_fail(&rotation));
 }
+
+#[test]
+fn two_calls_of_what_is_owed_fail() {
+    testkit::run(testkit::crash::owed::two_calls_fail(&async || world()));
+}

@@ -184,6 +184,17 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
 
     /// A worker gets one task, with these faults.
     pub(crate) async fn work(&self, job: &JobKey, plan: &Arc<FaultPlan>) {
+        let task = Task { key: job.clone() };
+        // Whatever came of it: the task comes again, and others look as well.
+        drop(self.process(plan, async |ports| work(ports, &task).await).await);
+    }
+
+    /// A process does this, with these faults among its calls.
+    pub(crate) async fn process<T>(
+        &self,
+        plan: &Arc<FaultPlan>,
+        act: impl AsyncFnOnce(Ports<'_>) -> T,
+    ) -> Ended<T> {
         let killer = Killer::new(self.clock.clone());
         let surroundings = || Surroundings::new(plan.clone(), killer.clone());
         let clock = Still(self.clock.clone());
@@ -199,9 +210,7 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
             looks: &looks,
             ..self.ports(&ledger, &queue, &clock)
         };
-        let task = Task { key: job.clone() };
-        // Whatever came of it: the task comes again, and others look as well.
-        drop(killer.run(work(ports, &task)).await);
+        killer.run(act(ports)).await
     }
 
     /// A scheduler runs once, with these faults.
