@@ -39,7 +39,7 @@ impl Platform {
         let served = Served::start(gleaner(folder, &arguments)?)?;
         let url = served.started.get("url").and_then(Value::as_str);
         let url = url.context("the simulator did not say where it listens")?.to_owned();
-        Ok(Self { served, url, client: reqwest::Client::builder().no_proxy().build()? })
+        Ok(Self { served, url, client: tls::client().no_proxy().build()? })
     }
 
     pub(crate) const fn process(&self) -> &Process {

@@ -196,8 +196,7 @@ fn default_build(findings: &mut Vec<String>) -> Result<()> {
         "none",
     ]))?;
     let names = tree.lines().filter_map(|line| line.split(' ').next());
-    // The cryptography of that name is that of TLS everywhere.
-    let is_of_aws = |name: &&str| name.starts_with("aws-") && !name.starts_with("aws-lc-");
+    let is_of_aws = |name: &&str| name.starts_with("aws-");
     let found: BTreeSet<&str> = names.filter(is_of_aws).collect();
     for name in found {
         findings.push(format!("`gleaner` builds `{name}` without its feature `aws`"));

@@ -106,7 +106,7 @@ fn authority(folder: &Path) -> Result<(PathBuf, TlsAcceptor)> {
     params.use_authority_key_identifier_extension = true;
     let certificate = params.signed_by(&key, &issuer)?;
     let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

@@ -72,7 +72,7 @@ impl Simulator {
                 CliError::new(Exit::System, "cannot start the simulator").because(error)
             })?;
         let url = hello(&mut child).await?;
-        let http = reqwest::Client::builder()
+        let http = tls::client()
             .timeout(CALL_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .build()

@@ -75,7 +75,7 @@ pub(crate) async fn table() -> String {
     // The server looks for a signature, and does not verify it.
     let signature = "AWS4-HMAC-SHA256 Credential=AKIATEST/20261130/eu-central-1/dynamodb/aws4_request, \
                      SignedHeaders=host;x-amz-date, Signature=0";
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = tls::client().no_proxy().build().unwrap();
     let made = client
         .post(endpoint())
         .header("authorization", signature)

@@ -93,7 +93,7 @@ fn connecting(roots: TrustStore) -> SharedHttpClient {
             builder = builder.connector_settings(settings.clone());
         }
         builder.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
-        builder.tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build()
+        builder.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build()
     };
     Builder::new().build_with_connector_fn(connector)
 }

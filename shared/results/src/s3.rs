@@ -74,7 +74,7 @@ fn client(settings: &S3Settings, clock: Arc<dyn Clock>) -> object_store::Result<
         retry_timeout: tempo.retrying,
     };
     let is_plain = settings.endpoint.as_deref().is_some_and(|url| url.starts_with("http://"));
-    let http = reqwest::Client::builder()
+    let http = tls::client()
         // A put that is sent elsewhere would arrive there as a reading of something else.
         .redirect(Policy::none())
         .https_only(!is_plain)

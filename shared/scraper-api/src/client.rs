@@ -222,9 +222,9 @@ fn builder(base_url: &Url, connect_timeout: Duration) -> ClientBuilder {
     let builder = if base_url.scheme() == "http" {
         // Without TLS, and redirects not being followed, the system's root certificates are
         // neither needed nor, in a bare container, always there.
-        Client::builder().tls_certs_only([])
+        tls::client().tls_certs_only([])
     } else {
-        Client::builder()
+        tls::client()
     };
     builder
         .user_agent(USER_AGENT)

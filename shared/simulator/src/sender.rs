@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Makes the sender's client: no redirects, no proxy, so that the receiver alone decides.
 pub(crate) fn client() -> Result<reqwest::Client, SimulatorError> {
-    reqwest::Client::builder()
+    tls::client()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .no_proxy()

@@ -42,7 +42,7 @@ pub(super) async fn probe(url: &str, posting: Posting, word: Health) -> Vec<Find
         let found = "`public_url` is no URL";
         return vec![Finding::failed(RECEIVER, found, "set it right")];
     };
-    let client = Client::builder()
+    let client = tls::client()
         .redirect(Policy::none())
         .timeout(WITHIN)
         .connect_timeout(WITHIN)

@@ -22,7 +22,7 @@ async fn server() -> (String, Wire) {
     let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let certificate = params.signed_by(&key, &issuer).unwrap();
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

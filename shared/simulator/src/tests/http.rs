@@ -23,7 +23,7 @@ async fn simulator(change: impl FnOnce(&mut Config)) -> Running {
 }
 
 fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
+    tls::client().no_proxy().timeout(PATIENCE).build().unwrap()
 }
 
 fn request(running: &Running, method: &str, target: &str) -> reqwest::RequestBuilder {
