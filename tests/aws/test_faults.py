@@ -60,6 +60,8 @@ KILLED = {
     "scheduler": {"low": 15, "high": 60, "times": 3},
     "rotator": {"low": 3, "high": 7, "times": 2},
 }
+# Whose work grows with the jobs.
+BUSY = ("receiver", "worker")
 # The shortest interval of the template, and as much again.
 SCHEDULED_WITHIN = 120
 
@@ -86,8 +88,9 @@ class Rough(Run):
         self.weather.change(FAULTS)
         self.world.kill(
             {
-                # There is one rotation, however many jobs there are.
-                name: {**it, "times": it["times"] * (1 if name == "rotator" else self.share)}
+                # One rotation, and one run of the scheduler at a time, however many jobs there are:
+                # a run that was killed holds its claim for a minute.
+                name: {**it, "times": it["times"] * (self.share if name in BUSY else 1)}
                 for name, it in KILLED.items()
             }
         )
