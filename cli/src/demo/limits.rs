@@ -42,19 +42,21 @@ pub(super) fn shortened(options: &DemoOptions) -> Limits {
     // A second at least, as the settings file wants it.
     let platforms = |secs: f64| real((secs / options.speed).max(1.0));
     let longest_job = platforms(LONGEST_JOB_SECS);
+    // Where nothing goes wrong every webhook comes, and nobody needs to ask before.
+    let announce_grace = match options.weather {
+        Weather::None => longest_job + real(10.0),
+        Weather::Gentle | Weather::Harsh => platforms(MOST_JOBS_SECS) + real(3.0),
+    };
     Limits {
         enqueue_grace: real(3.0),
         sweep_spacing: real(3.0),
         sweep_spacing_cap: real(10.0),
-        // Where nothing goes wrong every webhook comes, and nobody needs to ask before.
-        announce_grace: match options.weather {
-            Weather::None => longest_job + real(10.0),
-            Weather::Gentle | Weather::Harsh => platforms(MOST_JOBS_SECS) + real(3.0),
-        },
+        announce_grace,
         missing_pause: real(0.5),
         settle_grace: longest_job,
-        // Whatever is unfinished after it never ends.
-        max_age: (longest_job + real(5.0)).max(AGE_MIN),
+        // Whatever is unfinished after it never ends; the settings want it to be longer than the
+        // grace.
+        max_age: (longest_job + real(5.0)).max(announce_grace + real(5.0)).max(AGE_MIN),
         backoff_base: real(0.2),
         backoff_cap: real(2.0),
         retry_after_clamp: real(5.0),
