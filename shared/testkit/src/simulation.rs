@@ -1,8 +1,9 @@
 //! Seeded simulations of the whole product: random operations, faults and clocks, with the promises
 //! checked after every operation.
 //!
-//! A [`Scenario`] follows from its seed alone: submissions, deliveries in any order, workers, ticks
-//! and operators, one after the other and at once, on a platform in bad weather; any call of any
+//! A [`Scenario`] follows from its seed alone: submissions, deliveries in any order, workers, ticks,
+//! rotations of the signing secrets and operators, one after the other and at once, on a platform in
+//! bad weather with an account in trouble now and then; any call of any
 //! port may fail before or after its effect, hang, or be the last that its process makes. At its end
 //! all faults cease, and everything has to come to rest. The same scenario gives the same trace,
 //! byte for byte, and one that breaks a promise can be cut down to the operations that it takes.
@@ -13,13 +14,17 @@
     reason = "a simulation that meets something unexpected shall panic"
 )]
 
+mod account;
 mod process;
 mod promises;
 mod rest;
 mod scenario;
 mod shrink;
+mod upkeep;
+mod witness;
 mod world;
 
+pub use account::Trouble;
 pub use promises::Broken;
 pub use scenario::{Operation, Ordeal, Scenario, Step};
 pub use shrink::shrink;

@@ -12,10 +12,29 @@ use domain::ports::{
 use domain::signature::secret::Secret;
 use domain::time::{Timestamp, parse_lenient};
 use serde_json::{Value, json};
+use simulator::Faults;
 
 use super::PlatformJobs;
 use super::reading::{rows, text, unreadable};
-use super::travel::Failure;
+use super::travel::{self, Failure};
+
+impl PlatformJobs {
+    /// All webhooks as they are, whatever goes wrong with calls: for a judge.
+    ///
+    /// # Errors
+    /// When the platform does not list them.
+    pub fn webhooks(&self) -> Result<Vec<Webhook>, ApiError> {
+        let mut platform = self.platform();
+        let faults = platform.faults().clone();
+        let none = Faults::none();
+        platform.set_faults(Faults { api: none.api, lists: none.lists, ..faults.clone() });
+        let call = self.call("GET", "/v1/webhooks", "page=1&page_size=100", b"");
+        let answer = platform.call(&call, self.now());
+        platform.set_faults(faults);
+        let answer = travel::read(answer.status, answer.body, None).map_err(Failure::error)?;
+        Ok(rows(&answer, "items", webhook)?.0)
+    }
+}
 
 #[async_trait]
 impl Webhooks for PlatformJobs {

@@ -85,11 +85,13 @@ pub(super) struct ToldBy {
     pub(super) text: String,
     /// Jobs whose delivery was answered 2xx.
     pub(super) acknowledged: Vec<JobKey>,
+    /// Whether a delivery was refused whose secret every receiver must know.
+    pub(super) refused: bool,
 }
 
 impl ToldBy {
     fn of(text: impl Debug) -> Self {
-        Self { text: format!("{text:?}"), acknowledged: Vec::new() }
+        Self { text: format!("{text:?}"), ..Self::default() }
     }
 }
 
@@ -122,6 +124,23 @@ impl Process<'_> {
             Operation::Reconcile => ToldBy::of(fate.run(self.reconcile()).await),
             Operation::Replay => ToldBy::of(fate.run(self.replay()).await),
             Operation::Redrive => ToldBy::of(fate.run(self.redrive()).await),
+            Operation::BeginRotation(kind, strategy) => {
+                ToldBy::of(self.begin_rotation(kind, strategy).await)
+            }
+            Operation::RotationStep { kind, again } => {
+                ToldBy::of(fate.run(self.rotation_step(kind, again)).await)
+            }
+            Operation::RotateWhole(kind, strategy) => {
+                ToldBy::of(fate.run(Box::pin(self.rotate_whole(kind, strategy))).await)
+            }
+            Operation::Retire => ToldBy::of(fate.run(self.retire()).await),
+            Operation::Ensure => ToldBy::of(fate.run(self.ensure()).await),
+            Operation::Tick => ToldBy::of(fate.run(Box::pin(self.tick())).await),
+            Operation::Meddle(kind) => ToldBy::of(self.meddle(kind).await),
+            Operation::Trouble(trouble, lasts) => {
+                world.account.be_in(trouble, lasts);
+                ToldBy::default()
+            }
             Operation::LoseTasks => {
                 world.queue.lose_all();
                 ToldBy::default()
@@ -142,10 +161,12 @@ impl Process<'_> {
             due.reverse();
         }
         let mut told = ToldBy::default();
+        // Some receivers have just started, and some have known the secrets for a while.
+        let keyring = world.receivers.get(host.number % 3).unwrap_or(&host.keyring);
         for delivery in &due {
             let ports = ReceivePorts {
                 announcing: host.ports(world).announcing(),
-                keyring: &host.keyring,
+                keyring,
                 format: &world.format,
             };
             let fate = host.fate.next();
@@ -156,8 +177,12 @@ impl Process<'_> {
             };
             world.platform.report(delivery, outcome);
             write!(told.text, "{outcome:?} ").unwrap_or_default();
-            if let Some(Reception::Accepted { key, .. }) = reception {
-                told.acknowledged.push(key);
+            match reception {
+                Some(Reception::Accepted { key, .. }) => told.acknowledged.push(key),
+                Some(Reception::Rejected { .. }) if world.should_be_known(delivery).await => {
+                    told.refused = true;
+                }
+                _ => {}
             }
         }
         told

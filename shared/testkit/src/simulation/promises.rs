@@ -9,6 +9,7 @@ use domain::object::describe;
 use serde_json::Value;
 use simulator::Detail;
 
+use super::process::ToldBy;
 use super::world::World;
 use crate::platform::PlatformJobs;
 
@@ -28,12 +29,14 @@ pub(super) struct Promises {
     rows: BTreeMap<JobKey, Entry>,
     objects: BTreeMap<String, Vec<u8>>,
     acknowledged: BTreeSet<JobKey>,
+    refused: bool,
 }
 
 impl Promises {
-    /// Notes jobs whose delivery was answered 2xx.
-    pub(super) fn acknowledged(&mut self, keys: Vec<JobKey>) {
-        self.acknowledged.extend(keys);
+    /// Notes what a process says.
+    pub(super) fn hear(&mut self, told: &ToldBy) {
+        self.acknowledged.extend(told.acknowledged.iter().cloned());
+        self.refused |= told.refused;
     }
 
     /// Checks all that must hold at any time, and notes what is so now.
@@ -43,13 +46,20 @@ impl Promises {
             .or_else(|| self.terminal_states_stay(world))
             .or_else(|| self.objects_stay(world))
             .or_else(|| stored_results_are_there(world))
-            .or_else(|| paid_once(&booked(&world.platform)));
+            .or_else(|| self.genuine_is_accepted())
+            .or_else(|| paid_once(&booked(&world.platform)))
+            .or_else(|| world.clock.run(world.witness.broken()).flatten());
         let rows = world.ledger.entries().into_iter();
         self.rows = rows.map(|entry| (entry.key.clone(), entry)).collect();
         let keys = world.results.keys().into_iter();
         self.objects =
             keys.filter_map(|key| Some((key.clone(), world.results.bytes(&key)?))).collect();
         broken
+    }
+
+    fn genuine_is_accepted(&self) -> Option<Broken> {
+        let text = "a delivery was refused though its secret has long been known";
+        self.refused.then(|| Broken(text.to_owned()))
     }
 
     fn acknowledged_are_owed(&self, world: &World) -> Option<Broken> {
@@ -99,12 +109,17 @@ pub(super) struct Booked {
     pub(super) url: String,
     pub(super) status: String,
     pub(super) retryable: bool,
+    /// URLs that were paid for.
+    pub(super) urls: Vec<String>,
+    /// Those of them, and of the pages found, that failed retryably.
+    pub(super) failed: BTreeSet<String>,
 }
 
 /// All jobs of the platform's books, in the order in which they were accepted.
 pub(super) fn booked(platform: &PlatformJobs) -> Vec<Booked> {
     let books = platform.books_in(Detail::Jobs);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let jobs = books.get("jobs").and_then(Value::as_array).cloned().unwrap_or_default();
     let booked = jobs.iter().map(|job| Booked {
         kind: super::world::kind_of(job["kind"].as_str().unwrap_or_default()),
@@ -112,6 +127,12 @@ pub(super) fn booked(platform: &PlatformJobs) -> Vec<Booked> {
         url: job["urls"].get(0).map(text).unwrap_or_default(),
         status: text(&job["status"]),
         retryable: job["retryable"] == true,
+        urls: list(&job["urls"]).iter().map(text).collect(),
+        failed: list(&job["failed_items"])
+            .iter()
+            .filter(|item| item["retryable"] == true)
+            .map(|item| text(&item["url"]))
+            .collect(),
     });
     booked.collect()
 }
@@ -127,24 +148,28 @@ impl Booked {
         self.status == "failed" && self.retryable && self.kind == Kind::Extract
     }
 
+    /// Whether a URL of it may be paid for again.
+    fn failed_at(&self, url: &str) -> bool {
+        self.failed_retryably() || self.failed.contains(url)
+    }
+
     pub(super) fn key(&self) -> JobKey {
         JobKey::new(self.kind, domain::job::JobId::parse(&self.id).expect("a job id"))
     }
 }
 
-/// Of the jobs of one URL all but the last have failed retryably: nobody pays while another one may
-/// yet succeed, or has.
+/// Of the jobs of one URL all but the last have failed retryably there: nobody pays while another
+/// one may yet succeed, or has.
 fn paid_once(jobs: &[Booked]) -> Option<Broken> {
     let mut last: BTreeMap<&str, &Booked> = BTreeMap::new();
     for job in jobs.iter().filter(|job| !job.is_elsewhere()) {
-        let url = &job.url;
-        if let Some(before) = last.insert(url, job)
-            && !before.failed_retryably()
-        {
-            return Some(Broken(format!(
-                "{url} was paid for again, and job {} is {}",
-                before.id, before.status
-            )));
+        for url in &job.urls {
+            if let Some(before) = last.insert(url, job)
+                && !before.failed_at(url)
+            {
+                let (id, status) = (&before.id, &before.status);
+                return Some(Broken(format!("{url} was paid for again, and job {id} is {status}")));
+            }
         }
     }
     None

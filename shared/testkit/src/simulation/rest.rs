@@ -7,6 +7,7 @@ use domain::entry::{DeadReason, State};
 use domain::intent::IntentState;
 use domain::job::Kind;
 use domain::ports::Clock as _;
+use domain::rotate::Strategy;
 use simulator::Faults;
 
 use super::process::Process;
@@ -30,6 +31,7 @@ const PROCESSES: u64 = 1 << 32;
 
 pub(super) fn come_to_rest(world: &mut World) -> Option<Broken> {
     world.platform.set_faults(Faults::none());
+    world.account.be_in_order();
     let mut quiet = 0;
     for round in 0..ROUNDS_MAX {
         run_round(world, round);
@@ -40,7 +42,7 @@ pub(super) fn come_to_rest(world: &mut World) -> Option<Broken> {
         }
         quiet = if is_open(world) { 0 } else { quiet + 1 };
         if quiet >= QUIET_ROUNDS {
-            return world.broken().or_else(|| judge(world));
+            return world.broken().or_else(|| judge(world)).or_else(|| world.unsettled());
         }
     }
     let open: Vec<_> = world
@@ -49,6 +51,7 @@ pub(super) fn come_to_rest(world: &mut World) -> Option<Broken> {
         .into_iter()
         .filter(|entry| !entry.state.is_terminal())
         .map(|entry| format!("{} {}", entry.key, entry.state.name()))
+        .chain(world.open_upkeep())
         .collect();
     Some(Broken(format!("it does not come to rest: {open:?}")))
 }
@@ -56,7 +59,15 @@ pub(super) fn come_to_rest(world: &mut World) -> Option<Broken> {
 /// What goes on by itself, once each.
 fn run_round(world: &mut World, round: u64) {
     let deferred = (0..SUBMISSIONS).filter(|number| is_deferred(world, *number));
-    let operations = deferred.map(Operation::Submit).chain([
+    let rotations = world.unfinished_rotations().into_iter().flat_map(|kind| {
+        let begin = Operation::BeginRotation(kind, Strategy::Overlap);
+        [begin, Operation::RotationStep { kind, again: false }]
+    });
+    let rotated_again = world.cut_short().into_iter();
+    let rotations =
+        rotations.chain(rotated_again.map(|kind| Operation::RotateWhole(kind, Strategy::Overlap)));
+    let upkeep = [Operation::Ensure, Operation::Retire];
+    let operations = deferred.map(Operation::Submit).chain(rotations).chain(upkeep).chain([
         Operation::Deliver { reversed: false },
         Operation::Recover,
         Operation::BulkPoll,
@@ -73,7 +84,7 @@ fn run_round(world: &mut World, round: u64) {
             let process = Process { world: &*world, host: &host };
             world.clock.run(process.run(operation)).expect("an operation waits for time alone")
         };
-        world.promises.acknowledged(told.acknowledged);
+        world.promises.hear(&told);
     }
 }
 
@@ -91,7 +102,8 @@ fn is_open(world: &World) -> bool {
     let rows = world.ledger.entries();
     let intents = world.ledger.intents();
     let now = world.clock.now();
-    rows.iter().any(|entry| !entry.state.is_terminal())
+    world.is_in_rotation()
+        || rows.iter().any(|entry| !entry.state.is_terminal())
         || intents.iter().any(|intent| {
             matches!(intent.state, IntentState::Open { .. } | IntentState::Deferred { .. })
         })

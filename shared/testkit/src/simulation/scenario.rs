@@ -3,9 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use domain::job::Kind;
 use domain::ports::Random as _;
+use domain::rotate::Strategy;
 use domain::testing::SeededRandom;
 
+use super::account::Trouble;
 use crate::faulty::Fault;
 
 /// Steps of a scenario.
@@ -63,6 +66,27 @@ pub enum Operation {
     Replay,
     /// Tries dead entries again.
     Redrive,
+    /// The store begins to rotate the secret of a kind's webhook.
+    BeginRotation(Kind, Strategy),
+    /// The store invokes the next step of a rotation.
+    RotationStep {
+        /// Of which webhook.
+        kind: Kind,
+        /// Whether it is the last step once more.
+        again: bool,
+    },
+    /// A person rotates: all steps.
+    RotateWhole(Kind, Strategy),
+    /// Works off the retirements.
+    Retire,
+    /// Brings the webhooks into the state that is wanted.
+    Ensure,
+    /// Everything that goes on by itself.
+    Tick,
+    /// Somebody switches a webhook off beside which another one delivers the same.
+    Meddle(Kind),
+    /// The account is in trouble for a while.
+    Trouble(Trouble, Duration),
     /// All tasks in the queue are lost.
     LoseTasks,
     /// Time passes.
@@ -83,7 +107,7 @@ pub struct Ordeal {
 impl Scenario {
     /// The scenario of a seed.
     pub fn of(seed: u64) -> Self {
-        let dice = Dice(SeededRandom::new(seed));
+        let dice = Dice { random: SeededRandom::new(seed), kind: kind_of(seed), seed };
         let steps = (0..STEPS).map(|number| Step {
             number: u64::try_from(number).unwrap_or(u64::MAX),
             processes: dice.processes(),
@@ -109,11 +133,24 @@ impl fmt::Display for Scenario {
     }
 }
 
-struct Dice(SeededRandom);
+/// The kind whose webhook's secret a scenario rotates most.
+fn kind_of(seed: u64) -> Kind {
+    match seed % 5 {
+        0 => Kind::Batch,
+        1 => Kind::Crawl,
+        _ => Kind::Extract,
+    }
+}
+
+struct Dice {
+    random: SeededRandom,
+    kind: Kind,
+    seed: u64,
+}
 
 impl Dice {
     fn below(&self, bound: u64) -> u64 {
-        self.0.next_u64() % bound
+        self.random.next_u64() % bound
     }
 
     fn processes(&self) -> Vec<(Operation, Vec<Ordeal>)> {
@@ -122,7 +159,7 @@ impl Dice {
         }
         // At once, and about the same if it can be: there most goes wrong.
         let count = 2 + self.below(CROWD_MAX - 1);
-        let (theme, number) = (self.below(4), self.below(SUBMISSIONS));
+        let (theme, number) = (self.below(5), self.below(SUBMISSIONS));
         let tasks = u32::try_from(1 + self.below(4)).unwrap_or(1);
         let operation = |process: u64| match (theme, process % 3) {
             (0, _) => Operation::Submit(number),
@@ -131,13 +168,16 @@ impl Dice {
             (1, _) => Operation::Sweep,
             (2, 1) => Operation::Deliver { reversed: false },
             (2, _) => Operation::BulkPoll,
+            (3, 0) => Operation::RotationStep { kind: self.kind, again: false },
+            (3, _) => self.rotation(),
             _ => self.operation(),
         };
         (0..count).map(|process| (operation(process), self.ordeals())).collect()
     }
 
     fn operation(&self) -> Operation {
-        match self.below(20) {
+        match self.below(26) {
+            20..=25 => self.rotation(),
             0..=4 => Operation::Submit(self.below(SUBMISSIONS)),
             5 => Operation::SubmitElsewhere(self.below(SUBMISSIONS)),
             6..=8 => Operation::Deliver { reversed: self.below(2) == 0 },
@@ -155,6 +195,33 @@ impl Dice {
             },
             _ => Operation::Pass(Duration::from_secs(1 + self.below(240))),
         }
+    }
+
+    /// Something about webhooks, or the account.
+    fn rotation(&self) -> Operation {
+        let kind = self.kind;
+        match self.below(16) {
+            0..=2 => Operation::BeginRotation(kind, self.strategy()),
+            3..=7 => Operation::RotationStep { kind, again: false },
+            8 => Operation::RotationStep { kind, again: true },
+            9 | 10 => Operation::RotateWhole(kind, self.strategy()),
+            11 => Operation::Retire,
+            12 => Operation::Ensure,
+            13 => Operation::Tick,
+            14 => Operation::Meddle(kind),
+            _ => {
+                let lasts = Duration::from_mins(1 + self.below(20));
+                let can_pay = self.below(2) != 0;
+                let trouble = if can_pay { Trouble::Denied } else { Trouble::PaymentRequired };
+                Operation::Trouble(trouble, lasts)
+            }
+        }
+    }
+
+    /// In some scenarios secrets are replaced in place now and then.
+    fn strategy(&self) -> Strategy {
+        let is_in_place = self.below(2) == 0 && self.seed % 4 == 3;
+        if is_in_place { Strategy::InPlace } else { Strategy::Overlap }
     }
 
     fn ordeals(&self) -> Vec<Ordeal> {

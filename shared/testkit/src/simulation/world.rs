@@ -12,29 +12,36 @@ use domain::envelope::EnvelopeFormat;
 use domain::intent::Submission;
 use domain::job::Kind;
 use domain::keyring::Keyring;
-use domain::limits::Limits;
+use domain::limits::{Limits, Policies};
 use domain::looks::LookRate;
 use domain::pause::Pauses;
 use domain::ports::{
-    Clock as _, HeldTask, Jobs, Ledger, PortError, Queue, Results, SecretSource, TaskSource,
+    Clock as _, HeldTask, Jobs, Ledger, PortError, Queue, Results, SecretSource, TaskSource, Vault,
+    Webhooks,
 };
 use domain::request::{FetchOptions, JobRequest};
 use domain::signature::preset::Preset;
-use domain::signature::secret::Secret;
+use domain::signature::verdict::Verdict;
+use domain::signature::verify;
 use domain::steps::Ports;
 use domain::task::Task;
-use domain::testing::{EventClock, MemoryLedger, MemoryQueue, MemoryResults, SeededRandom};
+use domain::testing::{
+    EventClock, MemoryLedger, MemoryQueue, MemoryResults, MemoryVault, SeededRandom,
+};
 use simulator::{Config, Faults};
 
+use super::account::Account;
 use super::process::{Fate, Process};
 use super::promises::{Broken, Promises};
 use super::rest;
 use super::scenario::{Ordeal, SUBMISSIONS, Step};
+use super::upkeep::{Rotations, subscribe};
+use super::witness::Witness;
 use crate::faulty::{
-    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultyWebhooks, Pace,
-    Surroundings,
+    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultySecrets, FaultyVault,
+    FaultyWebhooks, Pace, Surroundings,
 };
-use crate::platform::PlatformJobs;
+use crate::platform::{Delivery, PlatformJobs};
 
 /// How long a call takes at most where several processes are at work.
 const PACE_MAX: Duration = Duration::from_millis(40);
@@ -51,6 +58,12 @@ pub struct Parts {
     pub jobs: Arc<dyn Jobs>,
     /// The result store.
     pub results: Arc<dyn Results>,
+    /// The signing secrets as rotations see them.
+    pub vault: Arc<dyn Vault>,
+    /// The signing secrets as receivers read them.
+    pub secrets: Arc<dyn SecretSource>,
+    /// The platform's webhooks.
+    pub webhooks: Arc<dyn Webhooks>,
 }
 
 /// Plants a bug between the steps and their adapters.
@@ -92,15 +105,6 @@ impl TaskSource for Tasks {
     }
 }
 
-struct Fixed(Vec<Secret>);
-
-#[async_trait]
-impl SecretSource for Fixed {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(self.0.clone())
-    }
-}
-
 /// Everything that outlives a process.
 pub(super) struct World {
     seed: u64,
@@ -111,7 +115,12 @@ pub(super) struct World {
     pub(super) results: Arc<MemoryResults>,
     parts: Parts,
     tasks: Arc<Tasks>,
-    secrets: Vec<Secret>,
+    pub(super) vault: Arc<MemoryVault>,
+    pub(super) witness: Arc<Witness>,
+    pub(super) account: Arc<Account>,
+    pub(super) rotations: Rotations,
+    /// Receivers that go on: they read the secrets again when they must.
+    pub(super) receivers: [Keyring; 2],
     pub(super) limits: Limits,
     pub(super) format: EnvelopeFormat,
     pub(super) promises: Promises,
@@ -125,22 +134,32 @@ impl World {
             1 => Faults::gentle(),
             _ => Faults::harsh(),
         };
-        let config = Config { seed, faults, result_bytes: 64, ..Config::default() };
+        let config = Config { seed, result_bytes: 64, ..Config::default() };
         let platform = Arc::new(PlatformJobs::new(config, clock.clone()).unwrap());
-        let secrets = platform.subscribe("https://gleaner.example/webhook").unwrap();
+        let vault = Arc::new(MemoryVault::new(clock.clone()));
+        let witness = Arc::new(Witness::new(platform.clone(), vault.clone()));
+        subscribe(&clock, &witness, &vault);
+        platform.set_faults(faults);
+        let account = Arc::new(Account::new(platform.clone(), clock.clone()));
         let ledger = Arc::new(MemoryLedger::new());
         let queue = Arc::new(MemoryQueue::new(clock.clone()));
         let results = Arc::new(MemoryResults::new());
         let parts = tamper.tamper(Parts {
             ledger: ledger.clone(),
             queue: queue.clone(),
-            jobs: platform.clone(),
+            jobs: account.clone(),
             results: results.clone(),
+            vault: vault.clone(),
+            secrets: vault.clone(),
+            webhooks: witness.clone(),
         });
         let tasks = Arc::new(Tasks { send: parts.queue.clone(), take: queue.clone() });
+        let limits = limits(seed);
+        let scheme = || Preset::Geonode.scheme().expect("a preset is valid");
+        let receivers = [(), ()].map(|()| Keyring::new(parts.secrets.clone(), scheme(), &limits));
         Self {
             seed,
-            limits: limits(),
+            limits,
             format: EnvelopeFormat::default(),
             promises: Promises::default(),
             clock,
@@ -150,7 +169,11 @@ impl World {
             results,
             parts,
             tasks,
-            secrets,
+            vault,
+            witness,
+            account,
+            rotations: Rotations::default(),
+            receivers,
         }
     }
 
@@ -174,12 +197,20 @@ impl World {
         };
         let mut parts = vec![format!("{:>3}", step.number)];
         for (((operation, _), told), host) in step.processes.iter().zip(told).zip(&hosts) {
-            self.promises.acknowledged(told.acknowledged);
+            self.promises.hear(&told);
             let calls = host.plan.calls();
             parts.push(format!("{operation:?}: {}, {} calls", told.text, calls.len()));
         }
         parts.push(self.digest());
         parts.join(" | ")
+    }
+
+    /// Whether a delivery is signed with a secret that every receiver must know by now.
+    pub(super) async fn should_be_known(&self, delivery: &Delivery) -> bool {
+        let known = self.witness.known_for_long().await;
+        let scheme = Preset::Geonode.scheme().expect("a preset is valid");
+        let verdict = verify(&scheme, &delivery.headers, &delivery.body, &known, self.clock.now());
+        matches!(verdict, Verdict::Verified(_))
     }
 
     /// The promise that does not hold, if one does not.
@@ -230,14 +261,16 @@ impl World {
             surroundings = surroundings.at_pace(Pace::new(self.clock.clone(), seed, PACE_MAX));
         }
         let scheme = Preset::Geonode.scheme().expect("a preset is valid");
-        let source = Arc::new(Fixed(self.secrets.clone()));
         let around = || surroundings.clone();
+        let source = Arc::new(FaultySecrets::new(self.parts.secrets.clone(), around()));
         Host {
             ledger: FaultyLedger::new(self.parts.ledger.clone(), around()),
             tasks: FaultyQueue::new(self.tasks.clone(), around()),
             jobs: FaultyJobs::new(self.parts.jobs.clone(), around()),
             results: FaultyResults::new(self.parts.results.clone(), around()),
-            webhooks: FaultyWebhooks::new(self.platform.clone(), around()),
+            webhooks: FaultyWebhooks::new(self.parts.webhooks.clone(), around()),
+            vault: FaultyVault::new(self.parts.vault.clone(), around()),
+            number: usize::try_from(number).unwrap_or(usize::MAX),
             keyring: Keyring::new(source, scheme, &self.limits),
             random: SeededRandom::new(seed),
             pauses: Pauses::default(),
@@ -282,6 +315,9 @@ pub(super) struct Host {
     jobs: FaultyJobs,
     results: FaultyResults,
     pub(super) webhooks: FaultyWebhooks,
+    pub(super) vault: FaultyVault,
+    /// Names the process.
+    pub(super) number: usize,
     pub(super) keyring: Keyring,
     random: SeededRandom,
     pauses: Pauses,
@@ -307,11 +343,16 @@ impl Host {
 }
 
 /// The documented limits, with the long waits of days cut to hours.
-fn limits() -> Limits {
+/// In some worlds what is off by default is on.
+fn limits(seed: u64) -> Limits {
     Limits {
         announce_grace: Duration::from_mins(3),
         max_age: Duration::from_hours(3),
         ambiguous_after: Duration::from_hours(1),
+        policies: Policies {
+            resubmit_failed_items: seed.is_multiple_of(2),
+            resubmit_unlinked: seed.is_multiple_of(7),
+        },
         ..Limits::default()
     }
 }

@@ -1,4 +1,6 @@
-//! Ten bugs, each planted between the steps and their adapters.
+//! Bugs, each planted between the steps and their adapters.
+
+mod rotation;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -44,10 +46,17 @@ pub(crate) enum Bug {
     NoEnd,
     /// Every third result is called stored and is not.
     VolatileResults,
+    /// A rotation's secret is the current one before its webhook delivers: the old one's grace ends
+    /// before the overlap has begun.
+    FinishBeforeOverlap,
+    /// The webhook that takes another one's place is not looked at.
+    RetireBlindly,
+    /// A secret that the platform showed is called kept before it is.
+    VolatileSecrets,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::AnswerBeforeCommit,
         Self::LastWriterWins,
         Self::NoDedupe,
@@ -58,12 +67,18 @@ impl Bug {
         Self::NoLists,
         Self::NoEnd,
         Self::VolatileResults,
+        Self::FinishBeforeOverlap,
+        Self::RetireBlindly,
+        Self::VolatileSecrets,
     ];
 
-    /// Seeds by which it is found.
+    /// Seeds by which it is found. The three that need most are found at the 51st, the 99th and the
+    /// 250th seed from 0 on; what lies long before is left out.
     pub(crate) fn seeds(self) -> Range<u64> {
         match self {
-            Self::SweepBlindToResubmits => 75..90,
+            Self::SweepBlindToResubmits => 40..60,
+            Self::NoWaitForPosts => 90..110,
+            Self::RetireBlindly => 240..260,
             _ => 0..20,
         }
     }
@@ -72,12 +87,20 @@ impl Bug {
 impl Tamper for Bug {
     fn tamper(&self, parts: Parts) -> Parts {
         let bug = *self;
-        Parts {
-            ledger: Arc::new(BuggyLedger { inner: parts.ledger, bug }),
-            queue: Arc::new(BuggyQueue { inner: parts.queue, bug, sent: AtomicU64::new(0) }),
-            jobs: Arc::new(BuggyJobs { inner: parts.jobs, bug }),
-            results: Arc::new(BuggyResults { inner: parts.results, bug, puts: AtomicU64::new(0) }),
-        }
+        rotation::tamper(
+            Parts {
+                ledger: Arc::new(BuggyLedger { inner: parts.ledger, bug }),
+                queue: Arc::new(BuggyQueue { inner: parts.queue, bug, sent: AtomicU64::new(0) }),
+                jobs: Arc::new(BuggyJobs { inner: parts.jobs, bug }),
+                results: Arc::new(BuggyResults {
+                    inner: parts.results,
+                    bug,
+                    puts: AtomicU64::new(0),
+                }),
+                ..parts
+            },
+            bug,
+        )
     }
 }
 
