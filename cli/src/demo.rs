@@ -88,6 +88,27 @@ pub struct DemoOptions {
     pub audit: bool,
 }
 
+#[cfg(test)]
+impl DemoOptions {
+    /// So many jobs of which nothing goes wrong.
+    fn calm(jobs: u32) -> Self {
+        Self {
+            jobs,
+            seed: 3,
+            speed: 1.0,
+            weather: Weather::None,
+            corpus: None,
+            dir: PathBuf::new(),
+            program: PathBuf::new(),
+            live: false,
+            patience: Duration::ZERO,
+            kills: 0,
+            rotate: false,
+            audit: false,
+        }
+    }
+}
+
 /// Lets a test put something between the pipeline and its adapters.
 pub trait Tamper: Sync {
     /// Changes the pipeline before it runs.

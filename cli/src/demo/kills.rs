@@ -220,26 +220,10 @@ impl Drive<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::demo::Weather;
 
     fn options(kills: u32, rotate: bool) -> DemoOptions {
-        DemoOptions {
-            jobs: 2_000,
-            seed: 3,
-            speed: 1.0,
-            weather: Weather::None,
-            corpus: None,
-            dir: PathBuf::new(),
-            program: PathBuf::new(),
-            live: false,
-            patience: Duration::ZERO,
-            kills,
-            rotate,
-            audit: false,
-        }
+        DemoOptions { kills, rotate, ..DemoOptions::calm(2_000) }
     }
 
     #[test]

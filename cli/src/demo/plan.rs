@@ -79,29 +79,12 @@ pub(super) fn foreign_urls(options: &DemoOptions) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-    use std::time::Duration;
-
     use domain::job::Kind;
 
     use super::*;
-    use crate::demo::Weather;
 
     fn options(seed: u64) -> DemoOptions {
-        DemoOptions {
-            jobs: 2_000,
-            seed,
-            speed: 1.0,
-            weather: Weather::None,
-            corpus: None,
-            dir: PathBuf::new(),
-            program: PathBuf::new(),
-            live: false,
-            patience: Duration::ZERO,
-            kills: 0,
-            rotate: false,
-            audit: false,
-        }
+        DemoOptions { seed, ..DemoOptions::calm(2_000) }
     }
 
     #[test]

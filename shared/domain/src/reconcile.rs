@@ -21,6 +21,7 @@ pub(crate) use saved::AGAIN;
 use crate::job::Kind;
 use crate::pause::Scope;
 use crate::ports::{ApiError, PortError};
+use crate::probe;
 use crate::steps::Ports;
 use crate::time::Timestamp;
 use crate::work::Look;
@@ -63,6 +64,23 @@ pub struct Manner {
     pub look: Look,
     /// Whether nothing is written, and nothing sent.
     pub is_dry: bool,
+}
+
+impl Manner {
+    /// Whether the account is left alone: it is paused, or it is in trouble still, as a
+    /// [`probe`] shows once a pause for that has ended. What is dry claims no probe.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub(crate) async fn is_held(self, ports: Ports<'_>) -> Result<bool, PortError> {
+        let now = ports.clock.now();
+        let pause = if self.is_dry {
+            ports.pauses.active(ports.ledger, Scope::All, now).await?
+        } else {
+            probe::held(ports, Scope::All, self.look).await?
+        };
+        Ok(pause.is_some())
+    }
 }
 
 /// What a comparison found.
@@ -119,8 +137,7 @@ pub async fn reconcile(
 ) -> Result<(), PortError> {
     let mut oldest_walk = Some(Timestamp::MAX);
     for kind in Kind::ALL {
-        let now = ports.clock.now();
-        if ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some() {
+        if manner.is_held(ports).await? {
             report.partial = true;
             return Ok(());
         }

@@ -17,12 +17,11 @@ pub use rows::Logged;
 
 use crate::adopt::{is_passing, keep_to};
 use crate::job::Kind;
-use crate::limits::LIST_PAGE_MAX;
-use crate::pause::Scope;
 use crate::ports::{ApiError, PortError, Webhook, Webhooks};
 use crate::progress;
 use crate::reconcile::Manner;
 use crate::steps::Ports;
+use crate::subscribe::{Listed, PAGE_SIZE, PAGES_MAX};
 use crate::subscriptions::{Subscriptions, is_same_url};
 use crate::time::Timestamp;
 use log::Ended;
@@ -30,8 +29,6 @@ use saved::{ROW, Saved};
 
 /// Most failing calls for the list of webhooks; the next run is the retry.
 const TRIES_MAX: u32 = 3;
-/// Most pages of that list: many more than the ten webhooks that the platform allows.
-const PAGES_MAX: u32 = 10;
 
 /// How delivery logs are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,11 +125,11 @@ pub async fn replay(
     report: &mut Replayed,
     hear: &mut Hear<'_>,
 ) -> Result<(), PortError> {
-    let now = ports.clock.now();
-    if ports.pauses.active(ports.ledger, Scope::All, now).await?.is_some() {
+    if manner.is_held(ports).await? {
         report.partial = true;
         return Ok(());
     }
+    let now = ports.clock.now();
     let mut progress = progress::load::<Saved>(ports.ledger, ROW).await?;
     report.read_at = progress.at.read_at;
     if !progress.at.is_due(rules.every, now) {
@@ -193,39 +190,31 @@ async fn listed(
     manner: Manner,
     report: &mut Replayed,
 ) -> Result<Option<Vec<Webhook>>, PortError> {
-    let mut all: Vec<Webhook> = Vec::new();
+    let mut all = Listed::default();
     let (mut page, mut tries) = (1, 0);
     while page <= PAGES_MAX {
         let usual = ports.limits.call_timeout;
         let Some(within) = manner.look.within(ports.clock.now(), usual) else { return Ok(None) };
-        let listed = match webhooks.list(page, LIST_PAGE_MAX, within).await {
-            Ok(listed) => listed,
+        match webhooks.list(page, PAGE_SIZE, within).await {
+            Ok(listed) => {
+                if all.add(listed) {
+                    break;
+                }
+                page += 1;
+            }
             Err(error) => {
                 tries += 1;
                 let goes_on = is_passing(&error) && tries < TRIES_MAX;
                 keep_to(ports, &error).await?;
-                if goes_on {
-                    continue;
+                if !goes_on {
+                    report.trouble = Some(error);
+                    return Ok(None);
                 }
-                report.trouble = Some(error);
-                return Ok(None);
-            }
-        };
-        report.unreadable = report.unreadable.saturating_add(listed.unreadable);
-        let known = all.len();
-        let is_short = listed.webhooks.len() < usize::try_from(LIST_PAGE_MAX).unwrap_or(0);
-        for webhook in listed.webhooks {
-            if all.iter().all(|known| known.id != webhook.id) {
-                all.push(webhook);
             }
         }
-        // A page that is not full ends the list, and so does one without news.
-        if is_short || all.len() == known {
-            break;
-        }
-        page += 1;
     }
-    Ok(Some(all))
+    report.unreadable = report.unreadable.saturating_add(all.unreadable);
+    Ok(Some(all.webhooks))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::backoff::full_jitter;
 use crate::ports::{
     ApiError, ApiErrorKind, Clock, CreatedWebhook, NewWebhook, Random, SubmitError, Webhook,
-    WebhookId, Webhooks,
+    WebhookId, WebhookPage, Webhooks,
 };
 
 /// Tries of one call.
@@ -21,8 +21,8 @@ pub const TRIES_MAX: u32 = 12;
 const PAUSE_BASE: Duration = Duration::from_millis(200);
 const PAUSE_CAP: Duration = Duration::from_secs(5);
 /// Webhooks on one page, and most pages: many more than the ten that the platform allows.
-const PAGE_SIZE: u32 = 100;
-const PAGES_MAX: u32 = 10;
+pub(crate) const PAGE_SIZE: u32 = 100;
+pub(crate) const PAGES_MAX: u32 = 10;
 /// Digits of the token at a description's end.
 const TOKEN_DIGITS: usize = 12;
 
@@ -54,6 +54,19 @@ impl Listed {
     /// The one with this id.
     pub fn find(&self, id: &WebhookId) -> Option<&Webhook> {
         self.webhooks.iter().find(|webhook| webhook.id == *id)
+    }
+
+    /// Takes in a page that was asked for with [`PAGE_SIZE`]; whether it is the last one.
+    pub(crate) fn add(&mut self, page: WebhookPage) -> bool {
+        let rows = u32::try_from(page.webhooks.len()).unwrap_or(u32::MAX);
+        let rows = rows.saturating_add(page.unreadable);
+        self.unreadable = self.unreadable.saturating_add(page.unreadable);
+        for webhook in page.webhooks {
+            if self.find(&webhook.id).is_none() {
+                self.webhooks.push(webhook);
+            }
+        }
+        rows < PAGE_SIZE
     }
 }
 
@@ -98,16 +111,7 @@ impl Account<'_> {
         let mut all = Listed::default();
         for page in 1..=PAGES_MAX {
             let call = || self.webhooks.list(page, PAGE_SIZE, self.within);
-            let listed = self.patiently(call).await?;
-            let rows = listed.webhooks.len();
-            all.unreadable = all.unreadable.saturating_add(listed.unreadable);
-            for webhook in listed.webhooks {
-                if all.find(&webhook.id).is_none() {
-                    all.webhooks.push(webhook);
-                }
-            }
-            let rows = u32::try_from(rows).unwrap_or(u32::MAX).saturating_add(listed.unreadable);
-            if rows < PAGE_SIZE {
+            if all.add(self.patiently(call).await?) {
                 break;
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::entry::{Cause, DeadReason, Entry, State};
 use crate::intent::Intent;
 use crate::job::JobKey;
-use crate::limits::LIST_PAGES_MAX;
+use crate::limits::{LIST_PAGES_MAX, Limits};
 use crate::pause::Scope;
 use crate::ports::{Cursor, ErrorKind, PortError};
 use crate::steps::Ports;
@@ -85,7 +85,10 @@ pub async fn plan(
 ) -> Result<u32, PortError> {
     let now = ports.clock.now();
     let (mut unreadable, mut left, mut cursor) = (0_u32, budget, None);
-    while left > 0 {
+    for _ in 0..LIST_PAGES_MAX {
+        if left == 0 {
+            break;
+        }
         let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
         unreadable = unreadable.saturating_add(page.unreadable);
         for intent in page.items {
@@ -98,13 +101,16 @@ pub async fn plan(
         }
     }
     (left, cursor) = (budget, None);
-    while left > 0 {
+    for _ in 0..LIST_PAGES_MAX {
+        if left == 0 {
+            break;
+        }
         let page = ports.ledger.list_due(now, cursor.as_ref(), PAGE.min(left)).await?;
         unreadable = unreadable.saturating_add(page.unreadable);
         for entry in page.items {
             left = left.saturating_sub(1);
             let entry = Box::new(entry);
-            let is_poison = entry.counters.sweeps >= ports.limits.sweeps_max;
+            let is_poison = is_poison(&entry, ports.limits);
             hear(if is_poison { Overdue::GiveUp(entry) } else { Overdue::Send(entry) });
         }
         cursor = page.next;
@@ -113,6 +119,11 @@ pub async fn plan(
         }
     }
     Ok(unreadable)
+}
+
+/// Whether a row was sent so often in vain that it is given up.
+const fn is_poison(row: &Entry, limits: &Limits) -> bool {
+    row.counters.sweeps >= limits.sweeps_max
 }
 
 async fn is_paused(ports: Ports<'_>) -> Result<bool, PortError> {
@@ -188,7 +199,7 @@ async fn move_on(ports: Ports<'_>, key: &JobKey) -> Result<Moved, PortError> {
         return Ok(Moved::Not);
     }
     let seen = entry.seen();
-    let poison = entry.counters.sweeps >= ports.limits.sweeps_max;
+    let poison = is_poison(&entry, ports.limits);
     let changed = change(ports.ledger, Some(entry), now, |row| {
         let row = row.filter(|row| row.seen() == seen)?;
         if !poison {

@@ -20,19 +20,26 @@ use crate::output::{Output, note};
 /// its secret, and made anew.
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// Where deliveries shall go [default: the setting `public_url`; on AWS the stack's receiver].
-    #[arg(long, value_name = "URL", value_parser = parse_url)]
-    url: Option<String>,
-    /// Kind of job whose completion shall be delivered; without it all three, on AWS those for
-    /// which the stack has a secret.
-    #[arg(long = "event", value_name = "KIND", value_parser = parse_kind)]
-    events: Vec<Kind>,
-    /// Free text, of at most 200 characters.
-    #[arg(long, value_name = "TEXT", default_value = "gleaner", value_parser = parse_description)]
-    description: String,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Print the secrets as well; whoever sees one can sign deliveries.
     #[arg(long)]
     show_secret: bool,
+}
+
+/// Which webhooks there shall be.
+#[derive(Debug, Args)]
+pub(super) struct Wanted {
+    /// Where deliveries shall go [default: the setting `public_url`; on AWS the stack's receiver].
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
+    pub(super) url: Option<String>,
+    /// Kind of job whose completion shall be delivered; without it all three, on AWS those for
+    /// which the stack has a secret.
+    #[arg(long = "event", value_name = "KIND", value_parser = parse_kind)]
+    pub(super) events: Vec<Kind>,
+    /// Free text for webhooks that are registered, of at most 200 characters.
+    #[arg(long, value_name = "TEXT", default_value = "gleaner", value_parser = parse_description)]
+    pub(super) description: String,
 }
 
 pub(crate) fn parse_kind(text: &str) -> Result<Kind, String> {
@@ -42,12 +49,12 @@ pub(crate) fn parse_kind(text: &str) -> Result<Kind, String> {
 
 impl Create {
     pub(super) async fn run(self, output: Output, account: &Account) -> Result<(), CliError> {
-        let url = account.url(self.url.as_ref())?;
+        let url = account.url(self.wanted.url.as_ref())?;
         let keeper = &account.keeper;
         // Before the platform is asked for anything: a secret must find its place.
         keeper.prepare().await?;
         let known = keeper.known().await?;
-        let kinds = account.kinds(&self.events).await?;
+        let kinds = account.kinds(&self.wanted.events).await?;
         let present = account.webhooks().await?;
         let same = |kind| {
             let event = EventType::completed(kind);
@@ -70,7 +77,7 @@ impl Create {
                     event = unknown.event_type.as_str(),
                 ));
             }
-            let (webhook, secret) = account.create(&url, kind, &self.description).await?;
+            let (webhook, secret) = account.create(&url, kind, &self.wanted.description).await?;
             let row = Row::of(&webhook, "created", true);
             output.print(&if self.show_secret { row.showing(secret.expose()) } else { row })?;
         }

@@ -10,9 +10,9 @@ use domain::ports::{Slot, Version, Webhook, WebhookChange};
 use domain::subscribe::ensure::{Kept, Need, Plan, Wish, plan};
 use serde::Serialize;
 
-use super::create::parse_kind;
+use super::Account;
+use super::create::Wanted;
 use super::report::Row;
-use super::{Account, parse_description, parse_url};
 use crate::error::CliError;
 use crate::output::{Output, note};
 
@@ -25,16 +25,8 @@ use crate::output::{Output, note};
 /// whose secret is not here are told of and left as they are: they may be another receiver's.
 #[derive(Debug, Args)]
 pub(super) struct Ensure {
-    /// Where deliveries shall go [default: the setting `public_url`; on AWS the stack's receiver].
-    #[arg(long, value_name = "URL", value_parser = parse_url)]
-    url: Option<String>,
-    /// Kind of job whose completion shall be delivered; without it all three, on AWS those for
-    /// which the stack has a secret.
-    #[arg(long = "event", value_name = "KIND", value_parser = parse_kind)]
-    events: Vec<Kind>,
-    /// Free text for webhooks that are registered, of at most 200 characters.
-    #[arg(long, value_name = "TEXT", default_value = "gleaner", value_parser = parse_description)]
-    description: String,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Print what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
@@ -42,13 +34,13 @@ pub(super) struct Ensure {
 
 impl Ensure {
     pub(super) async fn run(self, output: Output, account: &Account) -> Result<(), CliError> {
-        let url = account.url(self.url.as_ref())?;
+        let url = account.url(self.wanted.url.as_ref())?;
         if !self.dry_run {
             // Before the platform is asked for anything: a secret must find its place.
             account.keeper.prepare().await?;
         }
         let kept = account.kept().await?;
-        let kinds = account.kinds(&self.events).await?;
+        let kinds = account.kinds(&self.wanted.events).await?;
         let present = account.webhooks().await?;
         let plan = plan(Wish { url: &url, kinds: &kinds }, &present, &kept);
         tell_others(&plan);
@@ -70,7 +62,7 @@ impl Ensure {
                     (changed, "updated")
                 }
                 Need::Webhook => {
-                    (account.create(&url, kind, &self.description).await?.0, "created")
+                    (account.create(&url, kind, &self.wanted.description).await?.0, "created")
                 }
             };
             output.print(&Row::of(&webhook, outcome, true))?;

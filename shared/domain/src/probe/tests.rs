@@ -6,9 +6,11 @@ use crate::intent::Submission;
 use crate::job::{JobKey, JobStatus};
 use crate::pause::Pauses;
 use crate::ports::ApiError;
+use crate::reconcile::{self, Manner, Reconciled, reconcile};
+use crate::replay::{self, Replayed, replay};
 use crate::submit::{Deferral, Submitted, submit};
 use crate::task::Task;
-use crate::testing::{Call, ScriptedSubmit};
+use crate::testing::{Call, MemoryWebhooks, ScriptedSubmit};
 use crate::time::between;
 use crate::work::tests::faults::{Fault, Faulty, run};
 use crate::work::tests::rig::{Rig, answer, error, extract, page, submission};
@@ -78,6 +80,29 @@ async fn trouble_that_goes_on_is_found_by_the_probe_alone() {
         assert_eq!(left(&rig, Scope::All).await, Some(pause));
         rig.clock.advance(pause);
     }
+}
+
+/// Neither lists nor logs are read, and a plan leaves the probe to whoever carries it out.
+#[tokio::test]
+async fn upkeep_is_held_by_the_probe_as_well() {
+    let rig = ended(Scope::All, "denied").await;
+    let webhooks = MemoryWebhooks::new(rig.clock.clone());
+    let (dry, wet) = (true, false);
+    for (is_dry, asked) in [(dry, 0), (wet, 1)] {
+        rig.jobs.answer_probe(Err(denied()));
+        let manner = Manner { look: Look::Scheduled, is_dry };
+        assert_eq!(manner.is_held(rig.ports()).await.unwrap(), !is_dry);
+        assert_eq!((probes(&rig), rig.jobs.calls().len()), (asked, asked));
+    }
+    let manner = Manner { look: Look::Scheduled, is_dry: false };
+    let (ports, mut read, mut compared) = (rig.ports(), Replayed::default(), Reconciled::default());
+    rig.clock.advance(rig.limits.account_pause);
+    let rules = reconcile::Rules::default();
+    reconcile(ports, &rules, manner, &mut compared, &mut |_| {}).await.unwrap();
+    let rules = replay::Rules::default();
+    replay(ports, &webhooks, &rules, manner, &mut read, &mut |_| {}).await.unwrap();
+    assert!(compared.partial && read.partial);
+    assert_eq!((rig.jobs.calls().len(), webhooks.calls()), (2, Vec::new()), "probes alone");
 }
 
 /// Silence says nothing about the account: the probe's own time passes, then comes the next.

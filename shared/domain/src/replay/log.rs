@@ -74,10 +74,11 @@ impl Reader<'_, '_> {
         id: &WebhookId,
         progress: &mut Progress<Saved>,
     ) -> Result<Ended, PortError> {
-        let (ports, now) = (self.ports, self.ports.clock.now());
-        if ports.pauses.active(ports.ledger, crate::pause::Scope::All, now).await?.is_some() {
+        let ports = self.ports;
+        if self.manner.is_held(ports).await? {
             return Ok(Ended::OutOfTime);
         }
+        let now = ports.clock.now();
         let log = progress.at.logs.get(id).cloned().unwrap_or_default();
         let mut reading = log.next(self.rules.whole, now);
         self.report.webhooks = self.report.webhooks.saturating_add(1);

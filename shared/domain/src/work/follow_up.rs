@@ -21,10 +21,12 @@ pub(super) async fn stored(
     object: StoredObject,
     content: &[u8],
 ) -> Result<Worked, PortError> {
-    let failures = manifest_failures(content).ok().filter(|failures| {
-        ports.limits.policies.resubmit_failed_items && !retryable(&failures.failed).is_empty()
-    });
-    let Some(failures) = failures else { return settle::stored(ports, entry, object).await };
+    // Without the policy nobody reads the manifest again.
+    let is_policy = ports.limits.policies.resubmit_failed_items;
+    let failures = is_policy.then(|| manifest_failures(content).ok()).flatten();
+    let Some(failures) = failures.filter(|it| !retryable(&it.failed).is_empty()) else {
+        return settle::stored(ports, entry, object).await;
+    };
     let options = options_of(ports, &entry, &failures).await?;
     let (key, generation) = (entry.key.clone(), entry.generation);
     let state = State::Stored { result: object.clone() };

@@ -7,8 +7,8 @@ use domain::entry::{Cause, DeadReason, Entry, State};
 use domain::envelope::EventType;
 use domain::job::{JobKey, JobStatus, Kind};
 use domain::ports::{
-    Clock as _, Delivery, DeliveryStatus, Listed, NewWebhook, ParentPage, Queue, TaskSource,
-    WebhookChange, WebhookId, Webhooks as _,
+    Clock as _, Delivery, DeliveryStatus, Listed, ParentPage, Queue, TaskSource, WebhookChange,
+    WebhookId, Webhooks as _,
 };
 use domain::testing::{MemoryWebhooks, extract_answer, parent_answer};
 use domain::time::{Timestamp, before};
@@ -80,13 +80,7 @@ pub async fn jobs_that_were_missed_in_every_way<Q: Queue + TaskSource + 'static>
     make: &impl AsyncFn() -> World<Q>,
 ) {
     let world = make().await;
-    let webhooks = Arc::new(MemoryWebhooks::new(world.clock.clone()));
-    let new = NewWebhook {
-        url: "https://example.com/webhook".to_owned(),
-        event_type: EventType::ExtractCompleted,
-        description: None,
-    };
-    let webhook = webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id;
+    let (webhooks, webhook) = world.subscribed().await;
     let off = WebhookChange { is_active: Some(false), ..WebhookChange::default() };
     webhooks.update(&webhook, &off, Duration::from_secs(1)).await.unwrap();
     let log = |id: &str, number: u32, status, answered| {
@@ -223,13 +217,7 @@ async fn end_with<Q: Queue + TaskSource + 'static>(
     plan: &Arc<FaultPlan>,
 ) -> End {
     let world = make().await;
-    let webhooks = Arc::new(MemoryWebhooks::new(world.clock.clone()));
-    let new = NewWebhook {
-        url: "https://example.com/webhook".to_owned(),
-        event_type: EventType::ExtractCompleted,
-        description: None,
-    };
-    let webhook = webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id;
+    let (webhooks, webhook) = world.subscribed().await;
     script(&world, &webhooks, &webhook);
     // Whatever came of it: others follow.
     drop(world.tick(&webhooks, plan).await);

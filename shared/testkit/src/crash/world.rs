@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::entry::{Cause, Entry, Link};
-use domain::envelope::EnvelopeFormat;
+use domain::envelope::{EnvelopeFormat, EventType};
 use domain::intent::Intent;
 use domain::job::{JobId, JobKey, Kind};
 use domain::keyring::Keyring;
 use domain::limits::{Limits, Policies};
 use domain::looks::LookRate;
 use domain::pause::Pauses;
-use domain::ports::{Clock, EntryFilter, Expected, Ledger, PortError, Queue, TaskSource, Written};
+use domain::ports::{
+    Clock, EntryFilter, Expected, Ledger, NewWebhook, PortError, Queue, TaskSource, WebhookId,
+    Webhooks as _, Written,
+};
 use domain::receive::{ReceivePorts, receive};
 use domain::request::{FetchOptions, JobRequest};
 use domain::signature::preset::Preset;
@@ -211,6 +214,18 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
             ..self.ports(&ledger, &queue, &clock)
         };
         killer.run(act(ports)).await
+    }
+
+    /// The account's webhooks, one of them for the event of extract jobs, and its id.
+    pub(crate) async fn subscribed(&self) -> (Arc<MemoryWebhooks>, WebhookId) {
+        let webhooks = Arc::new(MemoryWebhooks::new(self.clock.clone()));
+        let new = NewWebhook {
+            url: "https://example.com/webhook".to_owned(),
+            event_type: EventType::ExtractCompleted,
+            description: None,
+        };
+        let created = webhooks.create(&new, Duration::from_secs(1)).await.unwrap();
+        (webhooks, created.webhook.id)
     }
 
     /// A scheduler runs once, with these faults.

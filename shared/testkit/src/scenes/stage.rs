@@ -4,9 +4,7 @@ use std::time::Duration;
 use domain::entry::{Cause, Entry};
 use domain::envelope::EventType;
 use domain::job::{JobKey, Kind};
-use domain::ports::{
-    Delivery, DeliveryStatus, NewWebhook, Queue, TaskSource, WebhookId, Webhooks as _,
-};
+use domain::ports::{Delivery, DeliveryStatus, Queue, TaskSource, WebhookId};
 use domain::testing::{Call, MemoryWebhooks};
 use domain::tick::TickReport;
 use domain::time::{Timestamp, before};
@@ -48,14 +46,8 @@ impl<Q: Queue + TaskSource + 'static> Stage<Q> {
     /// An empty stage.
     pub(super) async fn set(make: &impl AsyncFn() -> World<Q>) -> Self {
         let world = make().await;
-        let webhooks = Arc::new(MemoryWebhooks::new(world.clock.clone()));
-        let new = NewWebhook {
-            url: "https://example.com/webhook".to_owned(),
-            event_type: EventType::ExtractCompleted,
-            description: None,
-        };
-        let created = webhooks.create(&new, Duration::from_secs(1)).await.unwrap();
-        Self { world, webhooks, webhook: created.webhook.id }
+        let (webhooks, webhook) = world.subscribed().await;
+        Self { world, webhooks, webhook }
     }
 
     /// A genuine delivery of a job's event comes; it is taken.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::entry::{DeadReason, State};
 use crate::limits::Limits;
+use crate::pause::Scope;
 use crate::time::after;
 
 /// Deliveries answered 401, 500 or 413 and then abandoned, or never answered at all: each job is
