@@ -13,6 +13,8 @@ pub enum Exit {
     Timeout,
     /// The platform does not know the job, or the ledger does not.
     NotFound,
+    /// Nothing of what was asked for could be proved: nothing was compared.
+    Unproved,
     /// The command line, or a URL or id on it, is wrong.
     Usage,
     /// A file, body or stored row cannot be understood.
@@ -35,12 +37,13 @@ pub enum Exit {
 
 impl Exit {
     /// All codes, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Ok,
         Self::CheckFailed,
         Self::JobFailed,
         Self::Timeout,
         Self::NotFound,
+        Self::Unproved,
         Self::Usage,
         Self::Data,
         Self::Unavailable,
@@ -60,6 +63,7 @@ impl Exit {
             Self::JobFailed => 2,
             Self::Timeout => 3,
             Self::NotFound => 4,
+            Self::Unproved => 5,
             Self::Usage => 64,
             Self::Data => 65,
             Self::Unavailable => 69,
@@ -83,6 +87,10 @@ impl Exit {
             Self::JobFailed => "a job ended as failed or cancelled, or was given up",
             Self::Timeout => "the deadline passed; the job is still owed",
             Self::NotFound => "the job, run or webhook is not known",
+            Self::Unproved => {
+                "nothing could be proved: the period of `audit` is too fresh, or too old for the \
+                 ledger to remember"
+            }
             Self::Usage => "the command line, or a URL or id on it, is wrong",
             Self::Data => "a file, body or stored row cannot be understood",
             Self::Unavailable => "the platform or the network is down; nothing was decided",

@@ -8,6 +8,9 @@ use crate::bench::{Bench, Folder, Ran, quick};
 /// The lists' lag is shorter than what passes between submission and audit here.
 const AUDIT: [&str; 4] = ["audit", "--json", "--set", "limits.adoption_margin=1s"];
 
+/// As [`AUDIT`], for a person.
+const AUDIT_TEXT: [&str; 3] = ["audit", "--set", "limits.adoption_margin=1s"];
+
 /// Audits until a second has passed: each takes some milliseconds.
 const AUDITS_MAX: u32 = 1_000;
 
@@ -49,7 +52,7 @@ async fn books_of_finished_work_balance() {
     let (bench, _) = two_stored().await;
     let ran = audited(&bench, 2).await.expect(0);
     let told = sheet(&ran);
-    assert_eq!(told["balances"], true);
+    assert_eq!((&told["balances"], &told["verdict"]), (&true.into(), &"balances".into()));
     let extract = &told["jobs"]["extract"];
     assert_eq!(
         (&extract["platform"]["completed"], &extract["ledger"]["stored"]),
@@ -57,8 +60,11 @@ async fn books_of_finished_work_balance() {
     );
     assert_eq!((&told["objects"]["named"], &told["objects"]["whole"]), (&2.into(), &2.into()));
     assert_eq!(told["submissions"]["accepted"], 2);
-    assert_eq!(told["statistics"]["succeeded"], 2);
-    let text = bench.run(&["audit"]).await.expect(0).out;
+    let counted = &told["statistics"];
+    assert_eq!((&counted["succeeded"], &counted["finished"]), (&2.into(), &2.into()));
+    assert_eq!(counted["verdict"], "agrees");
+    let text = bench.run(&AUDIT_TEXT).await.expect(0).out;
+    assert!(text.contains("enough for the 2 extract jobs that completed\n"), "{text}");
     assert!(text.ends_with("the books balance\n"), "{text}");
 }
 
@@ -78,7 +84,7 @@ async fn a_lost_result_and_a_job_that_nobody_knows_fail_the_audit() {
     found.sort();
     let wanted = [("object_missing", &ids[0]), ("unknown_job", &stranger)];
     assert_eq!(found, wanted.map(|(name, id)| (name.to_owned(), id.clone())));
-    let text = bench.run(&["audit", "--set", "limits.adoption_margin=1s"]).await.expect(1).out;
+    let text = bench.run(&AUDIT_TEXT).await.expect(1).out;
     assert!(text.contains("the books do not balance"), "{text}");
     assert!(text.contains("`gleaner reconcile` announces it"), "{text}");
 }
@@ -100,8 +106,9 @@ async fn a_platform_that_is_away_proves_nothing() {
     let ran =
         bench.run(&["audit", "--json", "--set", "api_url=http://127.0.0.1:9"]).await.expect(69);
     let told = sheet(&ran);
-    assert_eq!(told["balances"], true);
-    assert_eq!(told["statistics"], Value::Null);
+    assert_eq!((&told["balances"], &told["verdict"]), (&false.into(), &"troubled".into()));
+    assert_eq!(told["statistics"]["verdict"], "not_judged");
+    assert_eq!(told["statistics"]["succeeded"], Value::Null);
     let troubles = told["unproved"].as_array().unwrap();
     assert!(troubles.iter().any(|part| part["because"] == "trouble"), "{told}");
 }
@@ -112,6 +119,25 @@ async fn periods_are_checked() {
     bench.run(&["submit", "https://example.com/a"]).await.expect(0);
     let ran = bench.run(&["audit", "--from", "2026-11-30", "--to", "2026-11-29"]).await.expect(64);
     assert!(ran.err.contains("the period ends before it begins"), "{}", ran.err);
-    let ran = bench.run(&["audit", "--from", "2020-01-01", "--to", "2020-02-01", "--json"]).await;
-    assert_eq!(sheet(&ran.expect(0))["unproved"][0]["because"], "forgotten");
+}
+
+/// A period of which nothing can be proved yet, or any more, is not called balanced.
+#[tokio::test]
+async fn where_nothing_can_be_proved_the_audit_says_so() {
+    let (bench, _) = two_stored().await;
+    for (period, because) in [
+        (["--from", "2020-01-01", "--to", "2020-02-01"], "forgotten"),
+        (["--from", "1s", "--set", "limits.adoption_margin=2m"], "too_fresh"),
+    ] {
+        let ran = bench.run(&[&["audit", "--json"][..], &period].concat()).await.expect(5);
+        let told = sheet(&ran);
+        assert_eq!(
+            (&told["balances"], &told["verdict"]),
+            (&false.into(), &"nothing_proved".into())
+        );
+        assert_eq!(told["unproved"][0]["because"], because);
+        assert_eq!((&told["proved"], &told["statistics"]), (&Value::Null, &Value::Null));
+        let text = bench.run(&[&["audit"][..], &period].concat()).await.expect(5).out;
+        assert!(text.ends_with("nothing could be proved: nothing was compared\n"), "{text}");
+    }
 }

@@ -1,5 +1,5 @@
 //! The audit: ledger, job lists, delivery logs and stored objects of a period are laid side by
-//! side, and whatever disagrees is found.
+//! side, with the account's statistics as an outside check, and whatever disagrees is found.
 //!
 //! The audit changes nothing and may run beside everything else. Whatever looks wrong is read once
 //! more before it is called so, since jobs move on while they are looked at.
@@ -9,15 +9,18 @@ mod finding;
 mod lists;
 mod logs;
 mod objects;
+mod outside;
 mod rows;
 mod sheet;
 
 pub use finding::{Discrepancy, Finding};
-pub use sheet::{DeliverySheet, KindSheet, ObjectSheet, Sheet, Unproved};
+pub use sheet::{
+    DeliverySheet, KindSheet, ObjectSheet, Outside, OutsideVerdict, Sheet, Unproved, Verdict,
+};
 
 use crate::job::Kind;
 use crate::limits::Limits;
-use crate::ports::{ApiError, PortError, Webhooks};
+use crate::ports::{ApiError, PortError, Statistics, Webhooks};
 use crate::steps::Ports;
 use crate::subscribe::Account;
 use crate::time::{Timestamp, after, before};
@@ -70,6 +73,8 @@ pub struct Sources<'a> {
     pub ports: Ports<'a>,
     /// The platform's webhooks.
     pub webhooks: &'a dyn Webhooks,
+    /// The platform's own count.
+    pub statistics: &'a dyn Statistics,
     /// Whether their delivery logs are read.
     pub deliveries: bool,
     /// Whether each stored object is read back and compared with its row.
@@ -84,8 +89,9 @@ pub struct Sources<'a> {
 pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortError> {
     let ports = sources.ports;
     let (part, unproved) = period.provable(ports.clock.now(), ports.limits);
-    let mut sheet = Sheet::new(period, unproved);
-    if part.is_empty() {
+    let proved = (!part.is_empty()).then_some(part);
+    let mut sheet = Sheet::new(period, proved, unproved);
+    if proved.is_none() {
         return Ok(sheet);
     }
     let mut books = Books::new(part);
@@ -109,6 +115,7 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
         rows::confirm(ports, suspicion, &mut books, &mut sheet).await?;
     }
     books.close(&mut sheet);
+    outside::check(account(&sheet), sources.statistics, &books, &mut sheet).await;
     if sources.objects {
         objects::read(ports, &books, &mut sheet).await?;
     }

@@ -13,6 +13,7 @@ mod queue;
 mod random;
 mod results;
 mod secrets;
+mod statistics;
 mod vault;
 mod webhooks;
 
@@ -31,6 +32,7 @@ pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;
 pub use results::{PutOutcome, Results};
 pub use secrets::SecretSource;
+pub use statistics::{Counted, Statistics};
 pub use vault::{Holds, NameError, Promoted, PutPending, Slot, SlotId, Vault, Version, VersionId};
 pub use webhooks::{
     CreatedWebhook, Delivery, DeliveryPage, DeliveryStatus, NewWebhook, Webhook, WebhookChange,

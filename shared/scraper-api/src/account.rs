@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ports::ApiError;
+use domain::ports::{ApiError, Counted};
 use domain::time::Timestamp;
 use serde::Deserialize;
 
@@ -209,6 +209,24 @@ impl ScraperApi {
         };
         let timestamp = body.timestamp.timestamp();
         Ok(Health { status, service: body.service.0, version: body.version.0, timestamp })
+    }
+}
+
+#[async_trait]
+impl domain::ports::Statistics for ScraperApi {
+    async fn counted_since(&self, from: Timestamp, within: Duration) -> Result<Counted, ApiError> {
+        let window = StatisticsWindow { from: Some(from), to: None };
+        let statistics = self.statistics(window, within).await?;
+        let days = &statistics.requests;
+        Ok(Counted {
+            succeeded: days
+                .iter()
+                .map(|day| day.success_request_count)
+                .fold(0, u64::saturating_add),
+            failed: days.iter().map(|day| day.failed_request_count).fold(0, u64::saturating_add),
+            extractions: statistics.extraction_count,
+            unreadable: statistics.unreadable,
+        })
     }
 }
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use domain::audit::{DeliverySheet, Finding, KindSheet, ObjectSheet, Period, Sheet, Unproved};
+use domain::audit::{
+    DeliverySheet, Finding, KindSheet, ObjectSheet, Outside, OutsideVerdict, Period, Sheet,
+    Unproved, Verdict,
+};
 use domain::job::Kind;
 use domain::time::Timestamp;
 use serde::Serialize;
@@ -12,18 +15,67 @@ use crate::exit::Exit;
 
 /// How the process ends.
 pub(super) fn exit(sheet: &Sheet) -> Exit {
-    match (sheet.balances(), sheet.is_troubled()) {
-        (false, _) => Exit::CheckFailed,
-        (true, true) => Exit::Unavailable,
-        (true, false) => Exit::Ok,
+    match sheet.verdict() {
+        Verdict::Balances => Exit::Ok,
+        Verdict::Differs => Exit::CheckFailed,
+        Verdict::Troubled => Exit::Unavailable,
+        Verdict::NothingProved => Exit::Unproved,
     }
 }
 
 /// The platform's own count of requests, as an outside check.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Counted {
-    pub(super) succeeded: u64,
-    pub(super) failed: u64,
+#[derive(Debug, Serialize)]
+struct Counted {
+    /// It counts from here to the present.
+    since: Timestamp,
+    succeeded: Option<u64>,
+    failed: Option<u64>,
+    extractions: Option<u64>,
+    /// Completed extract jobs of the period, which it is held against.
+    finished: u64,
+    /// `agrees`, `short` or `not_judged`.
+    verdict: &'static str,
+    /// Why it is not judged.
+    because: Option<String>,
+}
+
+impl Counted {
+    fn of(outside: &Outside) -> Self {
+        let (verdict, because) = match &outside.verdict {
+            OutsideVerdict::Agrees => ("agrees", None),
+            OutsideVerdict::Short => ("short", None),
+            OutsideVerdict::NotJudged(reason) => ("not_judged", Some(reason.clone())),
+        };
+        Self {
+            since: outside.from,
+            succeeded: outside.counted.map(|counted| counted.succeeded),
+            failed: outside.counted.map(|counted| counted.failed),
+            extractions: outside.counted.and_then(|counted| counted.extractions),
+            finished: outside.finished,
+            verdict,
+            because,
+        }
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the platform's statistics: ")?;
+        if let (Some(succeeded), Some(failed)) = (self.succeeded, self.failed) {
+            let since = self.since;
+            write!(out, "{succeeded} requests succeeded and {failed} failed since {since:.0}; ")?;
+        }
+        match &self.because {
+            Some(because) => {
+                let because: String = because.chars().filter(|c| !c.is_control()).collect();
+                write!(out, "not judged: {because}")
+            }
+            None if self.verdict == "agrees" => {
+                write!(out, "enough for the {} extract jobs that completed", self.finished)
+            }
+            None => write!(out, "too few for the {} extract jobs that completed", self.finished),
+        }
+    }
 }
 
 /// The sheet.
@@ -33,8 +85,12 @@ pub(super) struct Report {
     r#type: &'static str,
     from: Timestamp,
     to: Timestamp,
-    /// Whether nothing disagrees.
+    /// `balances`, `differs`, `troubled` or `nothing_proved`.
+    verdict: &'static str,
+    /// Whether something was compared, all of it that can be proved, and nothing disagrees.
     balances: bool,
+    /// The part of the period that was compared; null if nothing was.
+    proved: Option<Span>,
     /// What of the period is not proved, and why; empty if all of it is.
     unproved: Vec<Part>,
     /// By kind.
@@ -43,7 +99,7 @@ pub(super) struct Report {
     deliveries: Deliveries,
     /// All submissions by state.
     submissions: BTreeMap<&'static str, u64>,
-    /// The platform's count of requests in the period; null if it cannot be had.
+    /// The platform's own count; null if nothing was compared.
     statistics: Option<Counted>,
     /// How many things disagree, by the way in which they do.
     discrepancies: BTreeMap<&'static str, u64>,
@@ -74,6 +130,12 @@ struct Deliveries {
     taken: u64,
     not_taken: u64,
     unreadable: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Span {
+    from: Timestamp,
+    to: Timestamp,
 }
 
 /// A part of the period that is not proved.
@@ -114,7 +176,7 @@ impl Part {
 }
 
 impl Report {
-    pub(super) fn new(sheet: &Sheet, statistics: Option<Counted>) -> Self {
+    pub(super) fn new(sheet: &Sheet) -> Self {
         let ObjectSheet { named, whole, bytes } = sheet.objects;
         let DeliverySheet { taken, not_taken, unreadable } = sheet.deliveries;
         let discrepancies = sheet.discrepancies.iter();
@@ -123,13 +185,15 @@ impl Report {
             r#type: "audit",
             from: sheet.period.from,
             to: sheet.period.to,
+            verdict: sheet.verdict().as_str(),
             balances: sheet.balances(),
+            proved: sheet.proved.map(|Period { from, to }| Span { from, to }),
             unproved: sheet.unproved.iter().map(Part::of).collect(),
             jobs: sheet.kinds.iter().map(|(kind, sheet)| (kind.as_str(), jobs(sheet))).collect(),
             objects: Objects { named, whole, bytes },
             deliveries: Deliveries { taken, not_taken, unreadable },
             submissions: sheet.submissions.clone(),
-            statistics,
+            statistics: sheet.outside.as_ref().map(Counted::of),
             discrepancies: discrepancies.map(|(name, count)| (name.as_str(), *count)).collect(),
         }
     }
@@ -172,11 +236,8 @@ impl fmt::Display for Report {
         write!(out, "\nresults: {whole} of {named} read back whole, {bytes} bytes")?;
         let Deliveries { taken, not_taken, .. } = &self.deliveries;
         write!(out, "\ndeliveries: {taken} events taken, {not_taken} not taken")?;
-        if let Some(Counted { succeeded, failed }) = self.statistics {
-            write!(
-                out,
-                "\nthe platform's statistics: {succeeded} requests succeeded, {failed} failed"
-            )?;
+        if let Some(statistics) = &self.statistics {
+            write!(out, "\n{statistics}")?;
         }
         for part in &self.unproved {
             write!(out, "\nnot proved: {}", part.text)?;
@@ -185,13 +246,16 @@ impl fmt::Display for Report {
                 write!(out, " ({from:.0} to {to:.0}{kind})")?;
             }
         }
-        if self.balances {
-            return out.write_str("\nthe books balance");
-        }
         for (name, count) in &self.discrepancies {
             write!(out, "\n{name:<20} {count:>9}")?;
         }
-        out.write_str("\nthe books do not balance")
+        let verdict = match (&self.proved, self.balances, self.discrepancies.is_empty()) {
+            (None, ..) => "nothing could be proved: nothing was compared",
+            (_, true, _) => "the books balance",
+            (_, false, true) => "nothing disagrees, but not all of it could be looked at",
+            (_, false, false) => "the books do not balance",
+        };
+        write!(out, "\n{verdict}")
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Discrepancy, Period, Sheet, is_overdue};
 use crate::entry::{DeadReason, Entry, State, StateName, StoredObject};
-use crate::job::{JobKey, JobStatus};
+use crate::job::{JobKey, JobStatus, Kind};
 use crate::limits::Limits;
 use crate::time::Timestamp;
 
@@ -17,12 +17,14 @@ pub(super) struct Row {
     pub(super) object: Option<StoredObject>,
     /// Whether it is no job of the platform's: it asks for failed items of one.
     is_follow_up: bool,
+    /// Whether the job is in the platform's own count for sure, if it lists it as completed.
+    is_counted: bool,
     /// Keys that the row's result may have.
     pub(super) keys: Vec<String>,
 }
 
 impl Row {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn of(entry: &Entry, now: Timestamp) -> Self {
         let (reason, object) = match &entry.state {
             State::Stored { result } => (None, Some(result.clone())),
             State::Dead { reason, result, .. } => (Some(*reason), result.clone()),
@@ -38,6 +40,7 @@ impl Row {
             due_at: entry.due_at,
             object,
             is_follow_up: entry.follow_up.is_some(),
+            is_counted: is_counted(entry, now),
             keys,
         }
     }
@@ -63,11 +66,19 @@ pub(super) struct Books {
     listed: BTreeMap<JobKey, JobStatus>,
     /// Jobs that a delivery log says have settled.
     logged: BTreeSet<JobKey>,
+    /// Listed extract jobs that are in the platform's own count for sure.
+    pub(super) counted: u64,
 }
 
 impl Books {
     pub(super) const fn new(period: Period) -> Self {
-        Self { period, rows: BTreeMap::new(), listed: BTreeMap::new(), logged: BTreeSet::new() }
+        Self {
+            period,
+            rows: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            logged: BTreeSet::new(),
+            counted: 0,
+        }
     }
 
     /// Notes a row as it was last read; `None` if there is none.
@@ -155,9 +166,12 @@ impl Books {
     }
 
     /// Writes the sums.
-    pub(super) fn close(&self, sheet: &mut Sheet) {
+    pub(super) fn close(&mut self, sheet: &mut Sheet) {
         for (key, status) in &self.listed {
-            let row = self.rows.get(key).map(|row| row.state);
+            let row = self.rows.get(key);
+            let is_counted = row.is_some_and(|row| row.is_counted);
+            self.counted += u64::from(*status == JobStatus::Completed && is_counted);
+            let row = row.map(|row| row.state);
             let kind = sheet.kind(key.kind);
             kind.listed += 1;
             *kind.statuses.entry(status.as_str().to_owned()).or_default() += 1;
@@ -172,6 +186,14 @@ impl Books {
             sheet.kind(key.kind).unlisted += 1;
         }
     }
+}
+
+/// Whether a row's job is in the platform's own count for sure.
+fn is_counted(entry: &Entry, now: Timestamp) -> bool {
+    let created_at = entry.job_created_at.unwrap_or(entry.first_seen);
+    let is_stored = entry.state.name() == StateName::Stored && entry.key.kind == Kind::Extract;
+    let stored_at = entry.history.last().map(|last| last.at);
+    is_stored && stored_at.is_some_and(|at| super::outside::is_counted(created_at, at, now))
 }
 
 /// Whether an entry that died for this reason says that the platform has no result. The others say

@@ -22,11 +22,13 @@ pub enum Discrepancy {
     UnownedObject,
     /// A row of the ledger does not decode.
     UnreadableRow,
+    /// The platform counts fewer requests than jobs which it lists as finished.
+    StatisticsDiffer,
 }
 
 impl Discrepancy {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::UnknownJob,
         Self::StateDiffers,
         Self::Overdue,
@@ -35,6 +37,7 @@ impl Discrepancy {
         Self::ObjectDiffers,
         Self::UnownedObject,
         Self::UnreadableRow,
+        Self::StatisticsDiffer,
     ];
 
     /// The name in output.
@@ -48,6 +51,7 @@ impl Discrepancy {
             Self::ObjectDiffers => "object_differs",
             Self::UnownedObject => "unowned_object",
             Self::UnreadableRow => "unreadable_row",
+            Self::StatisticsDiffer => "statistics_differ",
         }
     }
 
@@ -70,6 +74,10 @@ impl Discrepancy {
             }
             Self::UnownedObject => "find who else writes there; remove it if nobody needs it",
             Self::UnreadableRow => "see the log for its key; it was written by something else",
+            Self::StatisticsDiffer => {
+                "see whether the API key is that of another account; else ask the platform, whose \
+                 own figures disagree"
+            }
         }
     }
 }

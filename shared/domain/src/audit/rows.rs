@@ -26,7 +26,7 @@ pub(super) async fn read(
         let period = books.period;
         let rows = page.items.iter().filter(|entry| !entry.is_expired(now));
         for entry in rows.filter(|entry| period.holds(created_at(entry))) {
-            books.row(&entry.key, Some(Row::of(entry)));
+            books.row(&entry.key, Some(Row::of(entry, now)));
         }
         cursor = page.next;
         if cursor.is_none() {
@@ -82,7 +82,7 @@ pub(super) async fn confirm(
     let entry = ports.ledger.load(&key).await?;
     let now = ports.clock.now();
     let entry = entry.filter(|entry| !entry.is_expired(now));
-    books.row(&key, entry.as_ref().map(Row::of));
+    books.row(&key, entry.as_ref().map(|entry| Row::of(entry, now)));
     if let Some(discrepancy) = books.judge(&key, now, ports.limits) {
         sheet.find(discrepancy, Some(&key), books.facts(&key));
     }

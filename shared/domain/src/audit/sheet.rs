@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::{Discrepancy, Finding, Period};
 use crate::entry::StateName;
 use crate::job::{JobKey, Kind};
+use crate::ports::Counted;
+use crate::time::Timestamp;
 
 /// Most findings that are kept; all are counted.
 const FINDINGS_MAX: usize = 10_000;
@@ -14,6 +16,8 @@ const FINDINGS_MAX: usize = 10_000;
 pub struct Sheet {
     /// The period that was asked for.
     pub period: Period,
+    /// The part of it that was compared; `None` if nothing was.
+    pub proved: Option<Period>,
     /// What of it cannot be proved, and why.
     pub unproved: Vec<Unproved>,
     /// Jobs, by kind.
@@ -22,6 +26,8 @@ pub struct Sheet {
     pub objects: ObjectSheet,
     /// Deliveries.
     pub deliveries: DeliverySheet,
+    /// The platform's own count; `None` if it was not asked for, since nothing was compared.
+    pub outside: Option<Outside>,
     /// Submissions by state, of all times.
     pub submissions: BTreeMap<&'static str, u64>,
     /// How many things disagree, by the way in which they do.
@@ -70,6 +76,55 @@ pub struct DeliverySheet {
     pub unreadable: u64,
 }
 
+/// The platform's own count, held against the books.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// The beginning of what was counted; it ends now.
+    pub from: Timestamp,
+    /// The count; `None` if it could not be read.
+    pub counted: Option<Counted>,
+    /// Extract jobs of the period that the platform lists as completed.
+    pub finished: u64,
+    /// What it says.
+    pub verdict: OutsideVerdict,
+}
+
+/// What the platform's own count says about the books.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutsideVerdict {
+    /// It is large enough for what the platform lists.
+    Agrees,
+    /// It lacks jobs that must be in it.
+    Short,
+    /// Nothing, and why not.
+    NotJudged(String),
+}
+
+/// What an audit comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing disagrees in the part of the period that can be proved, and all of it was compared.
+    Balances,
+    /// Something disagrees.
+    Differs,
+    /// Nothing disagrees, but the platform could not be asked about all of it.
+    Troubled,
+    /// Nothing of the period can be proved, and nothing was compared.
+    NothingProved,
+}
+
+impl Verdict {
+    /// The name in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Balances => "balances",
+            Self::Differs => "differs",
+            Self::Troubled => "troubled",
+            Self::NothingProved => "nothing_proved",
+        }
+    }
+}
+
 /// Why a part of what was asked for is not proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unproved {
@@ -84,22 +139,37 @@ pub enum Unproved {
 }
 
 impl Sheet {
-    pub(super) fn new(period: Period, unproved: Vec<Unproved>) -> Self {
+    pub(super) fn new(period: Period, proved: Option<Period>, unproved: Vec<Unproved>) -> Self {
         Self {
             period,
+            proved,
             unproved,
             kinds: Kind::ALL.into_iter().map(|kind| (kind, KindSheet::default())).collect(),
             objects: ObjectSheet::default(),
             deliveries: DeliverySheet::default(),
+            outside: None,
             submissions: BTreeMap::new(),
             discrepancies: BTreeMap::new(),
             findings: Vec::new(),
         }
     }
 
-    /// Whether nothing disagrees.
+    /// What it comes to.
+    pub fn verdict(&self) -> Verdict {
+        if !self.discrepancies.is_empty() {
+            Verdict::Differs
+        } else if self.proved.is_none() {
+            Verdict::NothingProved
+        } else if self.is_troubled() {
+            Verdict::Troubled
+        } else {
+            Verdict::Balances
+        }
+    }
+
+    /// Whether something was compared, all of it, and nothing disagrees.
     pub fn balances(&self) -> bool {
-        self.discrepancies.is_empty()
+        self.verdict() == Verdict::Balances
     }
 
     /// Whether the platform could not be asked about all of the period.

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
@@ -10,8 +10,8 @@ use crate::looks::LookRate;
 use crate::pause::Pauses;
 use crate::place::extract_key;
 use crate::ports::{
-    ApiErrorKind, Clock as _, Delivery, DeliveryStatus, Entries as _, Expected, IntentExpected,
-    Intents as _, Listed, NewWebhook, PutOutcome, Results as _, Written,
+    ApiErrorKind, Clock as _, Counted, Delivery, DeliveryStatus, Entries as _, Expected,
+    IntentExpected, Intents as _, Listed, NewWebhook, PutOutcome, Results as _, Written,
 };
 use crate::request::{FetchOptions, JobRequest};
 use crate::testing::{
@@ -19,6 +19,8 @@ use crate::testing::{
     SeededRandom,
 };
 use crate::time::utc_date;
+
+mod outside;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -34,6 +36,20 @@ fn key(name: &str) -> JobKey {
     JobKey::new(Kind::Extract, JobId::parse(name).unwrap())
 }
 
+/// The platform's own count, as it is told, and from when it was asked for last.
+struct Told {
+    answer: Mutex<Result<Counted, ApiError>>,
+    asked: Mutex<Option<Timestamp>>,
+}
+
+#[async_trait::async_trait]
+impl Statistics for Told {
+    async fn counted_since(&self, from: Timestamp, _within: Duration) -> Result<Counted, ApiError> {
+        *self.asked.lock().unwrap() = Some(from);
+        self.answer.lock().unwrap().clone()
+    }
+}
+
 struct Rig {
     clock: Arc<ManualClock>,
     ledger: MemoryLedger,
@@ -41,6 +57,7 @@ struct Rig {
     jobs: ScriptedJobs,
     results: MemoryResults,
     webhooks: MemoryWebhooks,
+    statistics: Told,
     random: SeededRandom,
     limits: Limits,
     pauses: Pauses,
@@ -57,6 +74,10 @@ impl Rig {
             jobs: ScriptedJobs::new(clock.clone()),
             results: MemoryResults::new(),
             webhooks: MemoryWebhooks::new(clock.clone()),
+            statistics: Told {
+                answer: Mutex::new(Ok(Counted { succeeded: 1_000, ..Counted::default() })),
+                asked: Mutex::new(None),
+            },
             random: SeededRandom::new(1),
             limits: Limits::default(),
             pauses: Pauses::default(),
@@ -87,6 +108,7 @@ impl Rig {
         let sources = Sources {
             ports: self.ports(),
             webhooks: &self.webhooks,
+            statistics: &self.statistics,
             deliveries: true,
             objects: true,
         };
@@ -338,11 +360,16 @@ async fn the_provable_part_is_told() {
         Unproved::TooFresh(Period { from: settled, to: tomorrow }),
     ];
     assert_eq!(sheet.unproved, unproved);
+    assert_eq!(sheet.proved, Some(Period { from: remembered, to: settled }));
+    assert_eq!(sheet.verdict(), Verdict::Balances);
     // Nothing of it at all: nothing is asked.
     rig.jobs.clear_calls();
     let sheet = rig.audit_of(Period { from: long_ago, to: before(remembered, DAY / 2) }).await;
-    assert_eq!(sheet.unproved.len(), 1);
+    assert_eq!((sheet.unproved.len(), sheet.verdict()), (1, Verdict::NothingProved));
+    assert_eq!((sheet.balances(), sheet.proved, &sheet.outside), (false, None, &None));
     assert_eq!(rig.jobs.calls(), Vec::new());
+    let sheet = rig.audit_of(Period { from: settled, to: tomorrow }).await;
+    assert_eq!((sheet.balances(), sheet.verdict()), (false, Verdict::NothingProved));
 }
 
 #[tokio::test]
@@ -353,7 +380,7 @@ async fn a_platform_that_cannot_be_asked_leaves_its_part_unproved() {
     rig.jobs.fail_list(refused.clone());
     rig.webhooks.fail(refused);
     let sheet = rig.audit().await;
-    assert!(sheet.balances());
+    assert_eq!((sheet.balances(), sheet.verdict()), (false, Verdict::Troubled));
     let troubles: Vec<_> = sheet.unproved.iter().map(|part| format!("{part:?}")).collect();
     assert_eq!(troubles.len(), 2, "{troubles:?}");
     assert!(troubles[0].contains("the list of extract jobs cannot be read"), "{troubles:?}");

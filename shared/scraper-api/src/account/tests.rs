@@ -1,4 +1,4 @@
-use domain::ports::{ApiErrorKind, Jobs as _};
+use domain::ports::{ApiErrorKind, Counted, Jobs as _, Statistics as _};
 
 use crate::account::{
     Concurrency, DayRequests, DayTokens, HealthStatus, StatisticsWindow, Usage as _,
@@ -49,6 +49,19 @@ async fn statistics_are_read() {
     let targets: Vec<_> = server.seen().into_iter().map(|seen| seen.target).collect();
     assert_eq!(targets[0], "/v1/statistics?start_date=2026-07-01T00%3A00%3A00.000000Z");
     assert_eq!(targets[1], "/v1/statistics");
+}
+
+#[tokio::test]
+async fn days_are_summed_up() {
+    let body = r#"{"extraction_count":9,"period_tokens_used":7,
+        "requests":[{"date":"2026-07-01","success_request_count":4,"failed_request_count":1},
+            {"date":"2026-07-02","success_request_count":2,"failed_request_count":0},
+            {"date":"2026-07-03"}]}"#;
+    let server = Loopback::start(vec![json(200, body)]).await;
+    let from = "2026-07-01T00:00:00Z".parse().unwrap();
+    let counted = server.api().counted_since(from, WITHIN).await.unwrap();
+    let wanted = Counted { succeeded: 6, failed: 1, extractions: Some(9), unreadable: 1 };
+    assert_eq!((counted, counted.most()), (wanted, 9));
 }
 
 #[tokio::test]
