@@ -214,7 +214,8 @@ def alarms_wait_long_enough_and_not_too_long(stack):
     ("OverdueAlarm/Properties/Threshold", 3_600_000),
     ("WorkerErrorsAlarm/Properties/Threshold", 100),
 )
-# OB-03: visible dead letters, the oldest age, throttles, no deliveries for hours.
+# OB-03, SG-06, WK-07: visible dead letters, the oldest age, throttles, no deliveries for hours, and
+# deliveries that nothing could be decided about.
 def there_is_an_alarm_for_each_trouble(stack):
     least, more = "GreaterThanOrEqualToThreshold", "GreaterThanThreshold"
     wanted = {

@@ -2,6 +2,7 @@
 
 mod connections;
 mod deadlines;
+mod odd_json;
 mod paths;
 mod secrets;
 mod statuses;

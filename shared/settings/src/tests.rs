@@ -311,6 +311,20 @@ fn a_tolerance_needs_a_preset_with_a_timestamp() {
     assert!(told.len() == 1 && told[0].contains("signing.preset"), "{told:?}");
 }
 
+/// SG-10: a job is known for longer than a delivery about it can be repeated with a timestamp that is
+/// still accepted, whatever the tolerance: as long after the timestamp as before it.
+#[test]
+fn the_ledger_remembers_longer_than_a_timestamp_is_accepted() {
+    let tolerance = |text| [("signing.preset", "stripe"), ("signing.tolerance", text)];
+    let stripe = with(&tolerance("1d"), &[], "").unwrap();
+    assert_eq!(problems(&tolerance("86401s"), &[], "").len(), 1, "one day is the most");
+    let window = stripe.scheme.tolerance().unwrap() * 2;
+    let least = with(&[("limits.retention", "3d"), ("limits.max_age", "1d")], &[], "").unwrap();
+    assert!(least.limits.retention > window, "{:?}", least.limits.retention);
+    let told = problems(&[("limits.retention", "2d"), ("limits.max_age", "1d")], &[], "");
+    assert!(told.len() == 1 && told[0].contains("from 3d to"), "{told:?}");
+}
+
 #[test]
 fn a_file_that_is_not_toml_is_told_by_its_line() {
     let told = problems(&[], &[], "workers = 1\n\ntick = = 2\n");

@@ -82,7 +82,7 @@ fn field<'a>(line: &'a Value, name: &str) -> &'a Value {
     &line["fields"][name]
 }
 
-/// OB-01, OB-02: each mismatch is told by reason and lengths; and nothing else is told of what a
+/// OB-01, OB-02, SG-04: each mismatch is told by reason and lengths; and nothing else is told of what a
 /// stranger, a library or a panic says. One test, since a process has one log.
 #[tokio::test]
 async fn ob_01_ob_02_no_line_shows_a_secret() {

@@ -1,44 +1,23 @@
 //! What Lambda's front doors do to a delivery on its way, and what they hand over that is none.
 
-use super::rig::{Rig, SECRET, http_api, request, rig, secret};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use domain::entry::Entry;
-use domain::job::JobKey;
-use domain::ports::{Clock as _, Entries, ErrorKind, Expected, PortError, Written};
+use domain::ports::{Clock as _, ErrorKind};
 use domain::time::between;
-use receiver::Answer;
 use serde_json::{Value, json};
 use telemetry::Counter;
 
+use super::rig::{
+    Broken, SECRET, V1, V1_SIGNATURE, answer, encoded, http_api, plain, request, rig, secret,
+    signed,
+};
+
 /// Vectors: body, and its signature under the test secret.
-const V1: &[u8] = br#"{"job_id":"j1","event_type":"extract_completed","id":"d1"}"#;
-const V1_SIGNATURE: &str = "ea826bf319909e18b85667f620fe669a612ab8a66c889d24005444e23c54baf7";
 const V1_UNDER_EMPTY_KEY: &str = "d20129e5090a66e64036b8c693678d44994d2cb097357d80e51c2dc19b306739";
 const V5: &[u8] = b"{\"job_id\":\"j1\",\"event_type\":\"extract_completed\",\"note\":\"\xFF\"}";
 const V5_SIGNATURE: &str = "03e0dc88d9b12ebfd2fd650dc1ad1c591e0bb4b720b03deea336e053358467b7";
 const V8_SIGNATURE: &str = "1b8b88da911b646e8e40df85073ff0e6e3b3b82d725da699b4480eb2bd466a7b";
-
-fn signed(signature: &str) -> Value {
-    json!({ "x-webhook-signature": signature, "content-type": "application/json" })
-}
-
-fn plain(body: &[u8]) -> Value {
-    Value::from(std::str::from_utf8(body).unwrap())
-}
-
-fn encoded(body: &[u8]) -> Value {
-    Value::from(STANDARD.encode(body))
-}
-
-async fn answer(rig: &Rig, event: Value) -> u16 {
-    let Answer(response) = rig.receiver.answer(&request(&event).unwrap()).await;
-    response.status().as_u16()
-}
 
 /// FD-01: base64 or not, the decoded bytes are what was signed.
 #[tokio::test]
@@ -69,33 +48,6 @@ fn no_base64_ends_one_invocation() {
     }
     let manifest = include_str!("../../../../Cargo.toml");
     assert!(!manifest.contains("panic = \"abort\""));
-}
-
-/// FD-03: whatever the case in which a header's name arrives.
-#[tokio::test]
-async fn the_case_of_headers_does_not_matter() {
-    for name in ["X-Webhook-Signature", "x-webhook-signature", "X-WEBHOOK-SIGNATURE"] {
-        let rig = rig(vec![secret(SECRET)]);
-        let event = http_api(&json!({ name: V1_SIGNATURE }), &plain(V1), false);
-        assert_eq!(answer(&rig, event).await, 202, "{name}");
-    }
-}
-
-/// FD-04: a balancer's health check costs nothing.
-#[tokio::test]
-async fn a_health_check_reads_no_secret_and_no_table() {
-    let rig = rig(vec![secret(SECRET)]);
-    let event = json!({
-        "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:x" } },
-        "httpMethod": "GET",
-        "path": "/healthz",
-        "queryStringParameters": {},
-        "headers": { "host": "example.com", "user-agent": "ELB-HealthChecker/2.0" },
-        "body": "",
-        "isBase64Encoded": false,
-    });
-    assert_eq!(answer(&rig, event).await, 200);
-    assert_eq!((rig.secrets.loads(), rig.ledger.writes()), (0, 0));
 }
 
 /// FD-06: what is no HTTP is an error that names what is expected, and nothing else happens.
@@ -191,22 +143,6 @@ async fn forged_deliveries_do_not_multiply_reads_of_the_secrets() {
     let cooldowns = between(began, rig.clock.now()).as_secs() / 10;
     assert!((2..=2 + cooldowns).contains(&rig.secrets.loads()), "{}", rig.secrets.loads());
     assert!(cooldowns < 20, "{cooldowns} cool-downs for 4,000 deliveries");
-}
-
-/// A ledger whose adapter is broken.
-struct Broken;
-
-#[async_trait]
-impl Entries for Broken {
-    #[expect(clippy::panic, reason = "what it is for")]
-    async fn load(&self, _key: &JobKey) -> Result<Option<Entry>, PortError> {
-        panic!("the adapter is broken")
-    }
-
-    #[expect(clippy::panic, reason = "what it is for")]
-    async fn write(&self, _entry: &Entry, _expected: Expected) -> Result<Written, PortError> {
-        panic!("the adapter is broken")
-    }
 }
 
 /// A panic of ours is not told to the sender, who shall come again.

@@ -14,3 +14,4 @@ mod outage;
 mod site;
 mod start;
 mod table;
+mod trouble;

@@ -69,7 +69,7 @@ fn a_variable_that_is_of_no_use_is_named_and_not_shown() {
         ("GLEANER_QUEUE_URL", "https://sqs.eu-central-1.amazonaws.com/1/marker.fifo"),
         ("GLEANER_WEBHOOK_SECRET_IDS", "marker-id,,marker-id"),
         ("GLEANER_WEBHOOK_PATH", "marker-path"),
-        ("GLEANER_RECEIVE_DEADLINE", "marker-time"),
+        ("GLEANER_LIMITS_RECEIVE_DEADLINE", "marker-time"),
         ("GLEANER_LOG", "marker-loud"),
         ("GLEANER_API_KEY", "marker-key-of-another"),
         ("AWS_ENDPOINT_URL", "marker://nowhere"),

@@ -1,8 +1,8 @@
-//! A DynamoDB table on loopback that knows the two requests of the receiver and no other.
+//! A DynamoDB table on loopback that knows the requests of the receiver and no others.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -18,8 +18,26 @@ use super::site::{REGION, TABLE};
 
 /// What a new row must not meet.
 const ABSENT: &str = "attribute_not_exists(#pk) OR #expires_at <= :now";
+/// What a row that was read must still be.
+const SEEN: &str = "#state = :state AND #generation = :generation AND #version = :version";
+const SEEN_NAMES: [&str; 3] = ["state", "generation", "version"];
 
-type Items = Arc<Mutex<BTreeMap<String, Value>>>;
+/// What goes wrong with every request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TableTrouble {
+    /// The answer is an error with this status and code.
+    Refuse(u16, &'static str),
+    /// No answer ever comes.
+    Hang,
+}
+
+#[derive(Default)]
+struct Shared {
+    items: BTreeMap<String, Value>,
+    trouble: Option<TableTrouble>,
+}
+
+type Items = Arc<Mutex<Shared>>;
 
 /// A running table; stopped when dropped.
 pub(crate) struct FakeTable {
@@ -39,8 +57,12 @@ impl FakeTable {
 
     /// The partition keys of the rows.
     pub(crate) fn keys(&self) -> Vec<String> {
-        let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        items.keys().cloned().collect()
+        lock(&self.items).items.keys().cloned().collect()
+    }
+
+    /// Lets everything go wrong, or nothing any more.
+    pub(crate) fn always(&self, trouble: Option<TableTrouble>) {
+        lock(&self.items).trouble = trouble;
     }
 }
 
@@ -48,6 +70,10 @@ impl Drop for FakeTable {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+fn lock(items: &Items) -> MutexGuard<'_, Shared> {
+    items.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn accept(listener: TcpListener, items: Items) {
@@ -71,11 +97,14 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);
-    let (status, answer) = match asked(&parts.headers).as_deref() {
-        Some("GetItem") => get(&body, &items),
-        Some("PutItem") => put(&body, &mut items),
-        other => refused("UnknownOperationException", other.unwrap_or("no operation")),
+    let trouble = lock(&items).trouble;
+    let asked = asked(&parts.headers);
+    let (status, answer) = match (trouble, asked.as_deref()) {
+        (Some(TableTrouble::Hang), _) => std::future::pending().await,
+        (Some(TableTrouble::Refuse(status, code)), _) => (status, refused(code, "planned").1),
+        (None, Some("GetItem")) => get(&body, &lock(&items).items),
+        (None, Some("PutItem")) => put(&body, &mut lock(&items).items),
+        (None, other) => refused("UnknownOperationException", other.unwrap_or("no operation")),
     };
     let response = Response::builder()
         .status(status)
@@ -99,7 +128,7 @@ fn get(body: &Value, items: &BTreeMap<String, Value>) -> (u16, Value) {
         return refused("ValidationException", "GetItem");
     }
     let item = items.get(body["Key"]["pk"]["S"].as_str().unwrap());
-    (200, item.map_or_else(|| json!({}), |item| json!({ "Item": item })))
+    (200, with(json!({}), "Item", item))
 }
 
 fn put(body: &Value, items: &mut BTreeMap<String, Value>) -> (u16, Value) {
@@ -113,20 +142,42 @@ fn put(body: &Value, items: &mut BTreeMap<String, Value>) -> (u16, Value) {
             "TableName",
         ]
         && body["TableName"] == TABLE
-        && body["ConditionExpression"] == ABSENT
-        && body["ExpressionAttributeNames"] == json!({ "#pk": "pk", "#expires_at": "expires_at" })
         && body["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD";
+    let names = &body["ExpressionAttributeNames"];
+    let key = body["Item"]["pk"]["S"].as_str().unwrap();
+    let there = items.get(key);
+    let holds = match body["ConditionExpression"].as_str() {
+        Some(ABSENT) if *names == json!({ "#pk": "pk", "#expires_at": "expires_at" }) => {
+            there.is_none()
+        }
+        Some(SEEN) if names.as_object().is_some_and(|names| names.len() == SEEN_NAMES.len()) => {
+            let is_as_seen = |name: &&str| {
+                let is_named = names[format!("#{name}")] == **name;
+                let seen = &body["ExpressionAttributeValues"][format!(":{name}")];
+                is_named && there.is_some_and(|there| there[*name] == *seen)
+            };
+            SEEN_NAMES.iter().all(is_as_seen)
+        }
+        _ => return refused("ValidationException", "PutItem"),
+    };
     if !is_known {
         return refused("ValidationException", "PutItem");
     }
-    let key = body["Item"]["pk"]["S"].as_str().unwrap();
-    if let Some(there) = items.get(key) {
+    if !holds {
         let code = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
-        let message = "The conditional request failed";
-        return (400, json!({ "__type": code, "message": message, "Item": there }));
+        let answer = json!({ "__type": code, "message": "The conditional request failed" });
+        return (400, with(answer, "Item", there));
     }
     items.insert(key.to_owned(), body["Item"].clone());
     (200, json!({}))
+}
+
+/// An object with one more member, if there is a value for it.
+fn with(mut object: Value, name: &str, value: Option<&Value>) -> Value {
+    if let Some(value) = value {
+        object[name] = value.clone();
+    }
+    object
 }
 
 fn members(body: &Value) -> Vec<&str> {

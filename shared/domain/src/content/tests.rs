@@ -104,6 +104,29 @@ fn the_lines_of_a_part_hold_each_item_verbatim() {
     );
 }
 
+/// PL-05: however deep the answer's own fields are nested, and whatever their numbers, they are kept
+/// as they came, and what is needed of them is read.
+#[test]
+fn deep_nesting_and_odd_numbers_are_kept_as_they_came() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    for odd in [deep(200), deep(100_000), "1e400".into(), "123456789012345678901234567890".into()] {
+        let shown = &odd[..odd.len().min(30)];
+        let text = format!(r#"{{"odd":{odd},"data":{{"odd":{odd},"html":"x","markdown":{odd}}}}}"#);
+        let content = extract_object(&row(&extract("a"), None), &raw(&text), Rig::new().now());
+        let content = content.unwrap();
+        assert!(belongs_to(&content, EXTRACT_FORMAT, &extract("a")), "{shown}");
+        assert!(has_data(&content), "{shown}");
+        assert!(content.windows(text.len()).any(|part| part == text.as_bytes()), "{shown}");
+        let mut one = items(0..1);
+        one[0].raw = raw(&format!(r#"{{"odd":{odd},"url":{odd},"status":"failed"}}"#));
+        let heads = part_heads(&part_lines(&batch("b"), &one).unwrap()).unwrap();
+        assert_eq!((heads.len(), heads[0].failure.is_some()), (1, true), "{shown}");
+    }
+    let no_json =
+        extract_object(&row(&extract("a"), None), &raw(r#"{"odd":NaN}"#), Rig::new().now());
+    assert!(no_json.is_err());
+}
+
 /// PL-06, WK-16: whatever an item holds, its head is read and bounded.
 #[test]
 fn the_head_of_an_item_survives_odd_fields() {

@@ -22,18 +22,19 @@ fn other_ids_keep_their_bytes() {
     }
 }
 
-/// PL-03: empty, blank and over-long ids are refused at the door, counted in bytes.
+/// PL-03, WK-21: empty, blank and over-long ids are refused at the door, counted in bytes, and so is
+/// what has two spellings or changes a path.
 #[test]
 fn unusable_ids_are_refused() {
     let long = |count: usize| "a".repeat(count);
     assert_eq!(JobId::parse(""), Err(JobIdError::Empty));
     assert_eq!(JobId::parse("   "), Err(JobIdError::Character));
-    for bytes in [129, 1100, 2048, 2049] {
+    for bytes in [129, 1100, 1500, 2048, 2049] {
         assert_eq!(JobId::parse(&long(bytes)), Err(JobIdError::TooLong { bytes }));
     }
     assert_eq!(JobId::parse(&"\u{20ac}".repeat(700)), Err(JobIdError::TooLong { bytes: 2100 }));
     assert!(JobId::parse(&long(128)).is_ok());
-    for text in ["a/b", "a b", "a\n", "\u{e9}", "a\0"] {
+    for text in ["a/b", "A/B", "a b", "a\n", "\u{e9}", "e\u{301}", "a\0"] {
         assert_eq!(JobId::parse(text), Err(JobIdError::Character), "{text:?}");
     }
     for text in [".", ".."] {

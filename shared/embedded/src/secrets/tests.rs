@@ -52,12 +52,19 @@ async fn a_changed_file_is_seen_by_the_next_load() {
     assert_eq!(texts(&source).await, ["second"]);
 }
 
-/// SM-04: plain text, a JSON string and the documented object are secrets; anything else fails
-/// closed, and the value is in no error.
+/// SM-04, SG-07: plain text, a JSON string and the documented object are secrets, whatever white space
+/// is around them; anything else fails closed, and the value is in no error.
 #[tokio::test]
 async fn documented_forms_are_read_and_others_refused() {
     let (_directory, path, clock, source) = scene();
-    for form in ["test-secret-1", "\"test-secret-1\"", "{\"secret\":\"test-secret-1\"}"] {
+    for form in [
+        "test-secret-1",
+        "test-secret-1\n",
+        "test-secret-1\r\n",
+        "  test-secret-1  ",
+        "\"test-secret-1\"",
+        "{\"secret\":\"test-secret-1\"}\n",
+    ] {
         write(&path, form.as_bytes());
         assert_eq!(texts(&source).await, ["test-secret-1"], "{form}");
         let value = SecretPlace::Value { name: "SECRET".to_owned(), value: form.to_owned() };

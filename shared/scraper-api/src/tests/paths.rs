@@ -3,7 +3,8 @@ use domain::ports::{ApiErrorKind, Jobs as _, PageRequest, WebhookId, Webhooks as
 
 use crate::loopback::{Loopback, WITHIN, api_at};
 
-/// WK-21 (the path part): an id stays one segment, whatever it is made of.
+/// WK-21 (the path part), PL-07: an id stays one segment, whatever it is made of, and each kind of job
+/// is asked for where it is.
 #[tokio::test]
 async fn ids_cannot_change_the_path() {
     let server = Loopback::json(404, "").await;

@@ -80,6 +80,7 @@ async fn what_is_not_there_is_not_found() {
     assert_eq!(code(call("short").send().await), "ValidationException");
 }
 
+/// DQ-11: the fake gives no more than Secrets Manager does.
 #[tokio::test]
 async fn what_may_not_be_read_is_refused() {
     let scene = scene().await;

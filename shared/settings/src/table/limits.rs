@@ -204,9 +204,12 @@ pub(super) const LIMITS: &[Setting] = &[
     },
     Setting {
         name: "limits.retention",
-        form: duration(DAY, YEAR.saturating_mul(10)),
+        // Longer than twice the largest `signing.tolerance`: a signed delivery is accepted from so
+        // long before its timestamp until so long after it, and its job must be known meanwhile.
+        form: duration(DAY.saturating_mul(3), YEAR.saturating_mul(10)),
         default: Default::Value("90d"),
-        meaning: "How long the ledger keeps the row of a job that has ended.",
+        meaning: "How long the ledger keeps the row of a job that has ended: longer than a \
+                  delivery with a signed timestamp can be repeated.",
         if_wrong: "Too short: a job that is announced again after that is stored again.",
         read_by: EVERY.and(&[Worker, Scheduler]),
     },

@@ -3,7 +3,8 @@
 use super::*;
 use crate::ports::{ApiErrorKind, DeliveryPage};
 use crate::time::after;
-use crate::work::tests::rig::{error, retry_after};
+use crate::work::tests::faults::{Fault, Faulty};
+use crate::work::tests::rig::{answer, error, retry_after};
 
 /// So many rows, one a minute, newest first; `j0` is the newest.
 fn many(rig: &Rig, count: u32) -> Vec<Delivery> {
@@ -144,6 +145,44 @@ async fn a_run_stops_in_time_and_the_next_one_goes_on() {
     assert_eq!(known(&rig).len(), 2_000);
     let pages = logs.take_pages();
     assert!(pages.len() < 28, "{pages:?}");
+}
+
+/// DQ-09: of the ten tasks that a run sends, the queue refuses the fourth: the others are sent, and
+/// its row, which says that it was not, is left to the sweep.
+#[tokio::test]
+async fn a_task_that_was_refused_is_left_to_the_sweep() {
+    let rig = Rig::new();
+    let rows = many(&rig, 10);
+    for number in 0..10 {
+        let key = extract(&format!("j{number}"));
+        let done = answer(&key, crate::job::JobStatus::Completed);
+        rig.jobs.answer_extract(&key.job_id, Ok(done));
+    }
+    let logs = Logs::new(|_, page| Ok(paged(&rows, page, 100)));
+    let sends = {
+        let dry = Rig::new();
+        let whole = Faulty::new(&dry, []);
+        run_with(whole.ports(), &logs, &rules(), WET).await;
+        let calls = whole.calls();
+        (0..calls.len()).filter(|at| calls[*at] == "send").collect::<Vec<_>>()
+    };
+    assert_eq!(sends.len(), 10);
+    let faulty = Faulty::new(&rig, [(sends[3], Fault::FailBefore)]);
+    let mut report = Replayed::default();
+    let ran = replay(faulty.ports(), &logs, &rules(), WET, &mut report, &mut |_| {}).await;
+    assert!(ran.is_err(), "{report:?}");
+    let unsent = || {
+        let rows = rig.ledger.entries().into_iter();
+        rows.filter(|row| row.enqueued_at.is_none()).map(|row| row.state.name()).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        assert_eq!((rig.queue.sent(), unsent()), (9, vec![StateName::Received]));
+        run(&rig, &logs).await;
+    }
+    assert_eq!(rig.work_queue().await, 9);
+    rig.clock.advance(rig.limits.enqueue_grace);
+    assert_eq!(crate::sweep::sweep(rig.ports(), 100).await.unwrap().sent, 1);
+    assert_eq!((rig.work_queue().await, rig.results.keys().len()), (1, 10));
 }
 
 /// SC-06, SC-07: a log that ignores the page number ends; an answer that is no log is trouble, and

@@ -186,6 +186,38 @@ async fn a_run_is_taken_up_where_it_stopped() {
     assert_eq!(item_keys(&rig, MANIFEST), indices(230));
 }
 
+/// DQ-06: a worker that sleeps longer than its hold on a run lasts loses it a second after its end;
+/// when it wakes it learns so by its token, asks for no further page and writes nothing.
+#[tokio::test]
+async fn a_worker_that_wakes_after_its_hold_changes_nothing() {
+    let task = crate::task::Task { key: batch("b") };
+    let calls = {
+        let rig = Rig::new();
+        completed(&rig, 120).await;
+        let whole = Faulty::new(&rig, []);
+        run(work(whole.ports(), &task)).unwrap().unwrap();
+        whole.calls()
+    };
+    // After the second page its part is put, and then the progress is saved.
+    let second = calls.iter().enumerate().filter(|(_, call)| **call == "parent").nth(1).unwrap().0;
+    let rig = Rig::new();
+    let key = completed(&rig, 120).await;
+    let left = std::sync::Mutex::new(None);
+    let meanwhile = || {
+        rig.clock.advance(rig.limits.run_claim + std::time::Duration::from_secs(1));
+        let stored = run(rig.work(&key)).unwrap();
+        assert_eq!(stored, Worked::Stored { key: MANIFEST.into(), follow_up: None });
+        rig.jobs.clear_calls();
+        *left.lock().unwrap() = Some((rig.entry(&key), rig.objects()));
+    };
+    let sleeper = Faulty::with_visitor(&rig, second + 1, meanwhile);
+    let woken = run(work(sleeper.ports(), &task)).unwrap().unwrap();
+    assert_eq!(woken, Worked::Skipped(Skip::Overtaken));
+    assert_eq!(pages_asked(&rig), []);
+    assert_eq!(left.lock().unwrap().take().unwrap(), (rig.entry(&key), rig.objects()));
+    assert_eq!(item_keys(&rig, MANIFEST), indices(120));
+}
+
 /// An announcement or a link that comes in the middle of a run does not end it.
 #[tokio::test]
 async fn a_webhook_in_the_middle_of_a_run_does_not_disturb_it() {
