@@ -178,6 +178,8 @@ def variants(document):
     """The stacks that the rules are checked on: by default, everything switched, each choice."""
     yield Stack(document)
     yield Stack(document, **EVERYTHING)
+    # Off with webhooks on, which `EVERYTHING` cannot show.
+    yield Stack(document, MissedJobs="0")
     for parameter in ("WorkerTimeout", "ScheduleMinutes", "WebhookKinds"):
         for value in document["Parameters"][parameter]["AllowedValues"]:
             yield Stack(document, **{parameter: value})

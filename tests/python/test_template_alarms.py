@@ -119,6 +119,8 @@ def silence_is_judged(stack):
     ("HeartbeatAlarm/Properties/Statistic", "Maximum"),
     ("OverdueAlarm/Properties/Statistic", "Sum"),
     ("OverdueAlarm/Properties/MetricName", "queue_age"),
+    ("ListsAlarm/Properties/MetricName", "list_pages"),
+    ("MissedAlarm/Properties/MetricName", "jobs_expected"),
     ("DeadEntriesAlarm/Properties/MetricName", "entries_dead"),
     ("DeadEntriesAlarm/Properties/MetricName", "jobs_superseded"),
     ("DeadLettersAlarm/Properties/MetricName", "NumberOfMessagesSent"),
@@ -179,6 +181,8 @@ def somebody_is_told(stack):
     ("HeartbeatAlarm/Properties/EvaluationPeriods", 1),
     ("OverdueAlarm/Properties/Period", 60),
     ("PausedAlarm/Properties/Period", 3_600),
+    ("ListsAlarm/Properties/EvaluationPeriods", 1),
+    ("MissedAlarm/Properties/Period", 300),
     ("QuietAlarm/Properties/Metrics/1/MetricStat/Period", 300),
     ("QueueAgeAlarm/Properties/DatapointsToAlarm", 4),
     ("DeadLettersAlarm/Properties/Period", 100),
@@ -194,11 +198,16 @@ def alarms_wait_long_enough_and_not_too_long(stack):
             longest = 7 * DAY if period >= 3_600 else DAY
             if period % 60 or periods * period > longest:
                 yield f"{name}: CloudWatch refuses {periods} periods of {period} s"
-            of_each_run = metric["MetricName"] in ("ticks", "overdue_age", "paused")
+            of_each_run = metric["MetricName"] in (
+                "ticks",
+                "overdue_age",
+                "paused",
+                "list_troubles",
+            )
             if of_each_run and (period != interval or periods < 3):
                 yield f"{name}: a run that is late is no alarm"
-            if name == "QuietAlarm" and period != 3_600:
-                yield "its periods are no hours"
+            if name in ("MissedAlarm", "QuietAlarm") and period != 3_600:
+                yield f"the periods of {name} are no hours"
 
 
 @RULES.rule(
@@ -208,14 +217,19 @@ def alarms_wait_long_enough_and_not_too_long(stack):
         if resource["Type"] == "AWS::CloudWatch::Alarm"
     ),
     ("QuietAlarm/Condition", GONE),
+    ("MissedAlarm/Condition", GONE),
+    ("MissedAlarm/Condition", "HasWebhooks"),
+    ("MissedAlarm/Properties/Threshold", 100),
+    ("ListsAlarm/Properties/Threshold", 100),
     ("DeadLettersAlarm/Properties/Threshold", 1),
     ("DeadLettersAlarm/Properties/ComparisonOperator", "LessThanThreshold"),
     ("HeartbeatAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"),
     ("OverdueAlarm/Properties/Threshold", 3_600_000),
     ("WorkerErrorsAlarm/Properties/Threshold", 100),
 )
-# OB-03, SG-06, WK-07: visible dead letters, the oldest age, throttles, no deliveries for hours, and
-# deliveries that nothing could be decided about.
+# OB-03, SG-06, WK-07: visible dead letters, the oldest age, throttles, no deliveries for hours, jobs
+# that only the scheduler found, and deliveries that nothing could be decided about. SC-07: a list
+# that is none.
 def there_is_an_alarm_for_each_trouble(stack):
     least, more = "GreaterThanOrEqualToThreshold", "GreaterThanThreshold"
     wanted = {
@@ -223,6 +237,7 @@ def there_is_an_alarm_for_each_trouble(stack):
         "OverdueAlarm": ("overdue_age", more, stack.parameters["OverdueSeconds"]),
         "UnavailableAlarm": ("deliveries_unavailable", least, 1),
         "PausedAlarm": ("paused", least, 1),
+        "ListsAlarm": ("list_troubles", least, 1),
         "DeadEntriesAlarm": ("jobs_dead", least, 1),
         "AmbiguousAlarm": ("intents_ambiguous", least, 1),
         "UnreadableAlarm": ("rows_unreadable", least, 1),
@@ -238,6 +253,8 @@ def there_is_an_alarm_for_each_trouble(stack):
     for function in functions(stack.document):
         wanted[f"{function}ErrorsAlarm"] = ("Errors", least, 1)
         wanted[f"{function}ThrottlesAlarm"] = ("Throttles", least, 1)
+    if stack.parameters["Webhooks"] == "on" and stack.parameters["MissedJobs"] != "0":
+        wanted["MissedAlarm"] = ("jobs_missed", least, stack.parameters["MissedJobs"])
     if stack.parameters["QuietHours"] != "0":
         wanted["QuietAlarm"] = (None, "LessThanThreshold", 1)
     given = {

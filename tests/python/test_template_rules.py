@@ -372,12 +372,14 @@ def sorted_items(it):
     ("Schedule/Properties/State", "DISABLED"),
     ("Scheduler/Properties/EventInvokeConfig/MaximumRetryAttempts", 2),
     ("Scheduler/Properties/EventInvokeConfig", GONE),
+    ("SchedulerErrorsAlarm", GONE),
+    ("SchedulerErrorsAlarm/Properties/AlarmActions", []),
     ("Mappings/Schedules/1/Expression", "rate(1 minutes)"),
     ("Mappings/Schedules/15/Expression", "rate(10 minutes)"),
     ("Mappings/Schedules/60/Seconds", 60),
 )
 # SC-11: a run that failed is followed by the next one, neither by Lambda's retries nor by the
-# schedule's.
+# schedule's. It has no input to be kept, so that its failure goes to people and to no queue.
 def the_schedule_is_its_own_repetition(stack):
     schedule = stack.properties("Schedule")
     target = schedule["Target"]
@@ -386,6 +388,9 @@ def the_schedule_is_its_own_repetition(stack):
     invoke = stack.properties("Scheduler").get("EventInvokeConfig", {})
     if invoke.get("MaximumRetryAttempts") != 0:
         yield "Lambda tries again"
+    alarm = stack.resources.get("SchedulerErrorsAlarm", {}).get("Properties", {})
+    if alarm.get("AlarmActions") != ["${AlarmTopic}"]:
+        yield "nobody is told that a run failed"
     if schedule["FlexibleTimeWindow"] != {"Mode": "OFF"} or schedule.get("State") == "DISABLED":
         yield "not on time"
     if target["Arn"] != "${Scheduler.Arn}" or target["RoleArn"] != "${ScheduleRole.Arn}":

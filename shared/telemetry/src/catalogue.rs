@@ -159,19 +159,22 @@ catalogue! {
             "Tasks that the sweep sent, for entries that were overdue.",
             count(&[Scheduler]).with_zero();
         ListPages = "list_pages", "Pages of job lists that were read.", count(&[Scheduler]);
+        JobsListed = "jobs_listed",
+            "Entries of job lists that were compared with the ledger; none for long is suspicious.",
+            count(&[Scheduler]).with_zero();
         JobsAnnounced = "jobs_announced",
             "Jobs that a job list called finished before any webhook did.",
             count(&[Scheduler]).with_zero();
         JobsMissed = "jobs_missed",
             "Finished jobs that nobody had announced, found in delivery logs and job lists: the gap.",
-            count(&[Scheduler]);
+            count(&[Scheduler]).with_zero();
         JobsExpected = "jobs_expected",
             "Open jobs that the ledger did not know, found in job lists.",
             count(&[Scheduler]);
         LogPages = "log_pages", "Pages of delivery logs that were read.", count(&[Scheduler]);
         ListTroubles = "list_troubles",
             "Job lists and delivery logs that could not be read whole.",
-            count(&[Scheduler]);
+            count(&[Scheduler]).with_zero();
         ListedUnreadable = "listed_unreadable",
             "Entries of job lists and delivery logs that cannot be read.",
             count(&[Scheduler]);

@@ -202,7 +202,7 @@ fn the_judge_of_documents_finds_what_is_wrong() {
     }
 }
 
-/// OB-03: what an alarm looks at is told as zero by its function, and by each tick of the scheduler.
+/// OB-03, SC-07: what an alarm looks at is told as zero by its function, and by each tick of the scheduler.
 #[test]
 fn zero_is_told_where_an_alarm_looks() {
     let names = |role| {
@@ -216,7 +216,15 @@ fn zero_is_told_where_an_alarm_looks() {
     assert!(!receiver.contains("deliveries_ignored") && !receiver.contains("jobs_dead"));
     assert!(names(Role::Worker).contains("jobs_dead"));
     let scheduler = names(Role::Scheduler);
-    for name in ["ticks", "jobs_dead", "deliveries_rejected", "intents_ambiguous"] {
+    for name in [
+        "ticks",
+        "jobs_dead",
+        "deliveries_rejected",
+        "intents_ambiguous",
+        "jobs_listed",
+        "jobs_missed",
+        "list_troubles",
+    ] {
         assert!(scheduler.contains(name), "{name}");
     }
 }

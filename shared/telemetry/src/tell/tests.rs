@@ -141,6 +141,8 @@ fn ticks_are_counted_part_by_part() {
     swept(&metrics, &Ok(some));
     swept(&metrics, &Err(trouble()));
     polled(&metrics, &Ok(BulkPolled { pages: 7, announced: 8, ..BulkPolled::default() }));
+    let unread = Some(ApiError::new(ApiErrorKind::Unreadable, "the answer has no list `jobs`"));
+    polled(&metrics, &Ok(BulkPolled { trouble: unread, ..BulkPolled::default() }));
     polled(&metrics, &Err(trouble()));
     expired_removed(&metrics, &Ok(9));
     expired_removed(&metrics, &Err(trouble()));
@@ -154,6 +156,7 @@ fn ticks_are_counted_part_by_part() {
         (Counter::RowsUnreadable, 6),
         (Counter::ListPages, 7),
         (Counter::JobsAnnounced, 8),
+        (Counter::ListTroubles, 1),
         (Counter::RowsExpired, 9),
         (Counter::TickTroubles, 3),
         (Counter::Ticks, 1),
@@ -162,6 +165,7 @@ fn ticks_are_counted_part_by_part() {
     }
 }
 
+/// SC-07: a list that is none is counted where an alarm looks, and so is how much was on the others.
 #[test]
 fn a_tick_is_told_part_by_part() {
     let metrics = Metrics::for_flushes();
@@ -179,6 +183,7 @@ fn a_tick_is_told_part_by_part() {
     let api = ApiError::new(ApiErrorKind::Unreadable, "the answer has no list `jobs`");
     let reconciled = Reconciled {
         pages: 5,
+        listed: 15,
         announced: 6,
         expected: 7,
         unreadable: 8,
@@ -198,6 +203,7 @@ fn a_tick_is_told_part_by_part() {
     ticked(&metrics, &report);
     let counted = [
         ("jobs_expected", 7),
+        ("jobs_listed", 15),
         ("jobs_missed", 8),
         ("list_pages", 5),
         ("list_troubles", 1),

@@ -54,6 +54,7 @@ pub fn polled(metrics: &Metrics, polled: &Result<BulkPolled, PortError>) {
             metrics.add(Counter::ListPages, u64::from(polled.pages));
             metrics.add(Counter::JobsAnnounced, u64::from(polled.announced));
             if let Some(error) = &polled.trouble {
+                metrics.count(Counter::ListTroubles);
                 let error = Chain(error);
                 tracing::warn!(%error, "a job list could not be read whole");
             }

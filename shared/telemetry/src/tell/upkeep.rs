@@ -92,6 +92,7 @@ fn reconciled(metrics: &Metrics, part: &Outcome<Reconciled>, report: &TickReport
     let did = &part.did;
     for (counter, count) in [
         (Counter::ListPages, did.pages),
+        (Counter::JobsListed, did.listed),
         (Counter::JobsMissed, did.announced),
         (Counter::JobsExpected, did.expected),
         (Counter::ListedUnreadable, did.unreadable),
