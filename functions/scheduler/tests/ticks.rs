@@ -103,7 +103,7 @@ async fn one_run_at_a_time_is_at_work() {
     let report = rig.tick().await;
     assert_eq!(report.ran(), Ran::Elsewhere);
     assert_eq!(rig.queue.depth(), 0);
-    claim::release(&*rig.ledger, other, now).await.unwrap();
+    claim::release(&*rig.ledger, other).await.unwrap();
     assert_eq!(rig.tick().await.ran(), Ran::Whole);
     assert_eq!(rig.tick().await.ran(), Ran::Whole);
     assert_eq!(rig.queue.depth(), 1);

@@ -141,7 +141,7 @@ pub async fn tick(
 }
 
 async fn give_back(ports: Ports<'_>, claim: Claim) -> Result<(), PortError> {
-    claim::release(ports.ledger, claim, ports.clock.now()).await
+    claim::release(ports.ledger, claim).await
 }
 
 async fn parts(

@@ -51,5 +51,5 @@ pub(super) fn claim_of(slot: &SlotId) -> String {
 
 pub(super) async fn release(ports: RotatePorts<'_>, claim: Claim) {
     // If it cannot be given back it ends by itself, at the deadline.
-    let _ = claim::release(ports.control, claim, ports.clock.now()).await;
+    let _ = claim::release(ports.control, claim).await;
 }

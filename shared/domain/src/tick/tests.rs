@@ -4,8 +4,8 @@ use std::sync::Arc;
 use super::*;
 use crate::envelope::EventType;
 use crate::job::{JobStatus, Kind};
-use crate::ports::{ApiErrorKind, Delivery, DeliveryStatus, ErrorKind, NewWebhook};
-use crate::testing::{Call, MemoryWebhooks};
+use crate::ports::{ApiErrorKind, Clock as _, Delivery, DeliveryStatus, ErrorKind, NewWebhook};
+use crate::testing::{Call, ManualClock, MemoryWebhooks};
 use crate::time::{after, before};
 use crate::work::tests::faults::{Fault, Faulty, run as process};
 use crate::work::tests::rig::{HOUR, MINUTE, Rig, answer, error, extract, id, retry_after};
@@ -152,6 +152,38 @@ async fn a_second_tick_at_any_moment_sends_no_task_twice() {
         let faulty = Faulty::with_visitor(&world.rig, call, visitor);
         process(world.tick_with(faulty.ports(), &rules(), &mut Part::default())).unwrap();
         assert_eq!(world.rig.queue.sent(), 4, "before call {call}");
+    }
+}
+
+/// SC-10: two processes whose clocks are two minutes apart: whichever of them is ahead, the claim of
+/// the one at work holds, its own time is over when it has died, and no task is sent twice.
+#[tokio::test]
+async fn clocks_that_differ_neither_share_the_claim_nor_keep_it() {
+    let apart = 2 * MINUTE;
+    for is_ahead in [true, false] {
+        let world = world();
+        let shown =
+            if is_ahead { after(world.rig.now(), apart) } else { before(world.rig.now(), apart) };
+        let other = ManualClock::at(shown);
+        let steps = || Ports { clock: &other, ..world.rig.ports() };
+        let term = |now| Term {
+            until: after(now, 2 * MINUTE),
+            claimed_until: Some(after(now, 3 * MINUTE)),
+        };
+        let (now, holder) = (world.rig.now(), &world.rig.ledger);
+        let until = term(now).claimed_until.unwrap();
+        claim::take(holder, CLAIM, "at work", now, until).await.unwrap().unwrap();
+        let ports = || TickPorts { steps: steps(), webhooks: &*world.webhooks };
+        let mut first = Part::default();
+        let report = tick(ports(), &rules(), &mut first, term(other.now())).await.unwrap();
+        assert_eq!((report.ran, world.rig.queue.sent()), (Ran::Elsewhere, 1), "ahead {is_ahead}");
+        // The holder has died: the other one waits for the end of the claim, by its own clock.
+        other.advance_to(until);
+        let report = tick(ports(), &rules(), &mut first, term(other.now())).await.unwrap();
+        assert_eq!((report.ran, world.rig.queue.sent()), (Ran::Whole, 4), "ahead {is_ahead}");
+        world.rig.clock.advance(MINUTE);
+        assert_eq!(world.tick().await.ran, Ran::Whole);
+        assert_eq!(world.rig.queue.sent(), 4, "ahead {is_ahead}");
     }
 }
 
