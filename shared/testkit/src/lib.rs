@@ -5,7 +5,7 @@
 //! and lets chosen calls fail before or after their effect, or hang. [`crash`] runs the steps on any
 //! ledger and queue with each of their calls failing so, and [`scenes`] on the same what goes wrong
 //! around them. [`lambda`] plays the runtime API to a
-//! function's process. [`platform`] is the simulated platform as ports, and [`simulation`] the whole
+//! function's process, and [`starting`] starts one that lacks something. [`platform`] is the simulated platform as ports, and [`simulation`] the whole
 //! product on it, by seeds. [`corpus`] reads the inputs of the fuzz targets, so that ordinary tests
 //! check them as well.
 
@@ -18,6 +18,7 @@ mod macros;
 pub mod platform;
 pub mod scenes;
 pub mod simulation;
+pub mod starting;
 
 use std::future::Future;
 

@@ -125,12 +125,6 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for it to end by itself; its code, and what it wrote.
-    pub(crate) fn ended(mut self) -> (Option<i32>, Vec<String>) {
-        let code = self.child.wait().unwrap().code();
-        (code, self.lines.take().unwrap().join().unwrap())
-    }
-
     /// Ends it; what it wrote.
     pub(crate) fn end(mut self) -> Vec<String> {
         self.child.kill().unwrap();
