@@ -118,6 +118,7 @@ async fn other_paths_are_404_other_methods_405_and_health_is_200() {
     site.stop().await;
 }
 
+/// S29: no more of a body is read than its bound, whether its length is declared or not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_beyond_the_bound_is_413() {
     let bounds = ReceiverBounds { body_bytes: 1_024, ..ReceiverBounds::default() };
@@ -136,6 +137,7 @@ async fn a_body_beyond_the_bound_is_413() {
     site.stop().await;
 }
 
+/// S29: nor of all bodies at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_fit_together_are_503() {
     let bounds =
@@ -161,6 +163,7 @@ async fn bodies_that_do_not_fit_together_are_503() {
     site.stop().await;
 }
 
+/// S29: nor for longer than its time.
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_heads_and_bodies_are_cut_off() {
     let bounds = ReceiverBounds {

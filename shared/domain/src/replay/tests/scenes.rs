@@ -97,8 +97,8 @@ async fn a_delivery_on_its_way_is_left_alone_for_a_while() {
     assert_eq!(run(&rig, &*webhooks).await.announced, 1);
 }
 
-/// SC-09: entries that we answered 400 ourselves bring their jobs once; five runs over the same log
-/// make no further call, and a job that cannot be had is not brought back for ever.
+/// SC-09, S04: entries that we answered 400 ourselves bring their jobs once; five runs over the same
+/// log fetch and store nothing again, and a job that cannot be had is not brought back for ever.
 #[tokio::test]
 async fn what_we_refuse_for_good_is_not_brought_back_for_ever() {
     let (rig, webhooks, ids) = world();
@@ -116,7 +116,7 @@ async fn what_we_refuse_for_good_is_not_brought_back_for_ever() {
         calls.push(rig.jobs.calls().len());
         rig.jobs.clear_calls();
     }
-    assert_eq!(rig.stands(&extract("fine")), "stored");
+    assert_eq!((rig.stands(&extract("fine")).as_str(), rig.results.puts()), ("stored", 1));
     assert_eq!(rig.stands(&extract("gone")), "dead gone");
     // Opened again three times, each with its few looks; then no more.
     let looks = usize::try_from(rig.limits.missing_looks_max).unwrap();
