@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 mod accept;
+mod audit;
 mod coldstart;
 mod figures;
 mod goal;
@@ -36,6 +37,8 @@ struct Arguments {
 enum Benchmark {
     /// Deliveries accepted per second, beside receivers in Python and a bare handler
     Accept(accept::Accept),
+    /// Calls, time and memory of balancing the books of a million jobs
+    Audit(audit::Audit),
     /// The bare handler that `accept` compares with
     #[command(hide = true)]
     BareReceiver,
@@ -78,6 +81,7 @@ fn main() -> Result<()> {
     let folder = folder.path();
     match arguments.benchmark {
         Benchmark::Accept(accept) => accept.run(),
+        Benchmark::Audit(audit) => wait(audit.run(folder)),
         Benchmark::Coldstart(coldstart) => coldstart.run(folder),
         Benchmark::Growth(growth) => growth.run(),
         Benchmark::Machine | Benchmark::BareReceiver => Ok(()),

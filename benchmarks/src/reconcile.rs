@@ -1,7 +1,7 @@
 //! `reconcile`: the comparison of the platform's job lists with a ledger that knows a million jobs,
 //! of which a thousand new ones lie after the watermark.
 
-mod platform;
+pub(crate) mod platform;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,9 +29,9 @@ use crate::table::markdown;
 /// Writes that wait for one commit together.
 const GROUP: u64 = 512;
 /// How old the newest job is: older than the time that is left to its webhook.
-const NEWEST: Duration = Duration::from_mins(20);
+pub(crate) const NEWEST: Duration = Duration::from_mins(20);
 /// How far the known jobs go back.
-const HISTORY: Duration = Duration::from_hours(60 * 24);
+pub(crate) const HISTORY: Duration = Duration::from_hours(60 * 24);
 /// Of ten new jobs, those that are still open.
 const OPEN_OF_TEN: u64 = 1;
 /// Pause between two looks at the memory of a process: less than its last step takes.
@@ -52,12 +52,12 @@ pub(crate) struct Reconcile {
 }
 
 /// What one run took.
-struct Figures {
-    calls: u64,
-    seconds: f64,
-    cpu_seconds: f64,
-    peak_mib: f64,
-    report: Value,
+pub(crate) struct Figures {
+    pub(crate) calls: u64,
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) peak_mib: f64,
+    pub(crate) report: Value,
 }
 
 impl Reconcile {
@@ -72,7 +72,7 @@ impl Reconcile {
             ["1,000 of them new", "the next one, which confirms it", "and the one after it"];
         let mut first = None;
         for name in names {
-            let figures = measure(folder, &lists)?;
+            let figures = measure(folder, &lists, &["reconcile", "--json"])?;
             rows.push(figures.row(name));
             first.get_or_insert(figures);
         }
@@ -114,13 +114,13 @@ impl Figures {
     }
 }
 
-fn verdict(what: &str, is_met: bool, bound: &str) {
+pub(crate) fn verdict(what: &str, is_met: bool, bound: &str) {
     println!("{what}: {} (at most {bound})", if is_met { "met" } else { "MISSED" });
 }
 
-/// Runs `gleaner reconcile` once, as a process of its own.
-fn measure(folder: &Path, lists: &Lists) -> Result<Figures> {
-    let mut command: Command = gleaner(folder, &["reconcile", "--json"])?;
+/// Runs a verb once, as a process of its own; its report is the last line of its output.
+pub(crate) fn measure(folder: &Path, lists: &Lists, verb: &[&str]) -> Result<Figures> {
+    let mut command: Command = gleaner(folder, verb)?;
     command.env("GLEANER_API_URL", &lists.url).env("GLEANER_API_KEY", "key");
     command.stdout(Stdio::piped());
     let before = lists.calls();
@@ -141,7 +141,7 @@ fn measure(folder: &Path, lists: &Lists) -> Result<Figures> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     let status = process.child.wait()?;
-    ensure!(status.success(), "gleaner reconcile ended with {status}");
+    ensure!(status.success(), "gleaner {} ended with {status}", verb.join(" "));
     let text = reading.join().map_err(|_| anyhow::anyhow!("the output was not read"))??;
     let last = text.lines().last().context("nothing was printed")?;
     let report = serde_json::from_str(last)?;
@@ -149,7 +149,7 @@ fn measure(folder: &Path, lists: &Lists) -> Result<Figures> {
 }
 
 /// A ledger that knows the jobs before the watermark, all of which are stored.
-async fn fill(folder: &Path, jobs: &Jobs) -> Result<()> {
+pub(crate) async fn fill(folder: &Path, jobs: &Jobs) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let clock = Arc::new(SystemClock);
     let store = SqliteStore::open(&folder.join("ledger.db"), clock, embedded::Settings::default())?;

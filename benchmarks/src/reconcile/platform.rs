@@ -20,27 +20,27 @@ use tokio::task::JoinHandle;
 
 /// Extract jobs, one after the other in equal steps.
 #[derive(Debug, Clone)]
-pub(super) struct Jobs {
+pub(crate) struct Jobs {
     /// How many there are.
-    pub(super) count: u64,
+    pub(crate) count: u64,
     /// When the last one was created.
-    pub(super) newest: Timestamp,
+    pub(crate) newest: Timestamp,
     /// Between two of them.
-    pub(super) step: Duration,
+    pub(crate) step: Duration,
     /// The first of those that the ledger does not know; of them every tenth is open.
-    pub(super) is_new_from: u64,
+    pub(crate) is_new_from: u64,
 }
 
 impl Jobs {
     /// The n-th job's id.
-    pub(super) fn id(number: u64) -> String {
+    pub(crate) fn id(number: u64) -> String {
         // Neighbours in time are no neighbours in the ledger's index, as with the platform's ids.
         let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         format!("{scattered:08x}-0000-4000-8000-{number:012x}")
     }
 
     /// When the n-th job was created.
-    pub(super) fn created_at(&self, number: u64) -> Timestamp {
+    pub(crate) fn created_at(&self, number: u64) -> Timestamp {
         let steps = u32::try_from(self.count - 1 - number).unwrap_or(u32::MAX);
         before(self.newest, self.step.saturating_mul(steps))
     }
@@ -68,8 +68,8 @@ impl Jobs {
 }
 
 /// The lists over HTTP.
-pub(super) struct Lists {
-    pub(super) url: String,
+pub(crate) struct Lists {
+    pub(crate) url: String,
     calls: Arc<AtomicU64>,
     serving: JoinHandle<()>,
 }
@@ -81,7 +81,7 @@ impl Drop for Lists {
 }
 
 impl Lists {
-    pub(super) async fn start(jobs: Jobs) -> Result<Self> {
+    pub(crate) async fn start(jobs: Jobs) -> Result<Self> {
         let calls = Arc::<AtomicU64>::default();
         let state = (Arc::new(jobs), Arc::clone(&calls));
         let router = Router::new().route("/v1/{kind}/jobs", get(list)).with_state(state);
@@ -92,7 +92,7 @@ impl Lists {
     }
 
     /// List calls so far.
-    pub(super) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 }

@@ -6,6 +6,7 @@
 
 mod books;
 mod finding;
+mod judge;
 mod lists;
 mod logs;
 mod objects;
@@ -95,7 +96,7 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
         return Ok(sheet);
     }
     let mut books = Books::new(part);
-    rows::read(ports, &mut books, &mut sheet).await?;
+    rows::read(ports, sources.objects, &mut books, &mut sheet).await?;
     rows::submissions(ports, &mut sheet).await?;
     let account = |sheet: &Sheet| Account {
         webhooks: sources.webhooks,
@@ -106,19 +107,18 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
         tries: if sheet.is_troubled() { 1 } else { TRIES },
     };
     for kind in Kind::ALL {
-        lists::read(account(&sheet), ports.jobs, kind, &mut books, &mut sheet).await;
+        lists::read(ports, account(&sheet), kind, &mut books, &mut sheet).await?;
     }
     if sources.deliveries {
-        logs::read(account(&sheet), &mut books, &mut sheet).await;
+        logs::read(ports, account(&sheet), &mut books, &mut sheet).await?;
     }
-    for suspicion in books.suspicions(ports.clock.now(), ports.limits) {
-        rows::confirm(ports, suspicion, &mut books, &mut sheet).await?;
-    }
+    rows::overdue(ports, &books, &mut sheet).await?;
     books.close(&mut sheet);
     outside::check(account(&sheet), sources.statistics, &books, &mut sheet).await;
     if sources.objects {
-        objects::read(ports, &books, &mut sheet).await?;
+        objects::strays(ports, &books, &mut sheet).await?;
     }
+    sheet.findings.sort();
     Ok(sheet)
 }
 

@@ -1,29 +1,42 @@
 //! The job lists' side.
 
+use std::collections::BTreeMap;
+
 use super::books::Books;
+use super::judge::{Listing, Named, Row, facts, judge};
+use super::rows::{Fresh, once_more};
 use super::{Period, Sheet, Unproved, trouble};
-use crate::job::{JobKey, Kind};
+use crate::job::{JobId, JobKey, JobStatus, Kind};
 use crate::limits::LIST_PAGE_MAX;
-use crate::ports::{ApiError, Jobs, ListPage, ListQuery};
+use crate::ports::{ApiError, ListPage, ListQuery, PortError};
 use crate::reconcile::window::{Next, Pages, Window};
+use crate::steps::Ports;
 use crate::subscribe::Account;
 
 /// Walks over a window before its list counts as one that does not come to rest.
 const WALKS_MAX: u32 = 4;
 
+/// Jobs of one window. A window of many pages is read in halves, so that these are few.
+type Seen = BTreeMap<JobId, JobStatus>;
+
 /// Reads a kind's list over the period. A list of more than a page is walked until a walk shows
 /// nothing new: whatever moved between pages is on one of them then.
 pub(super) async fn read(
+    ports: Ports<'_>,
     account: Account<'_>,
-    jobs: &dyn Jobs,
     kind: Kind,
     books: &mut Books,
     sheet: &mut Sheet,
-) {
+) -> Result<(), PortError> {
     let Period { from, to } = books.period;
     let mut left = vec![Window { from, to }];
     while let Some(window) = left.pop() {
-        match read_window(account, jobs, kind, window, books, sheet).await {
+        let mut list = List { ports, account, kind, window, seen: Seen::new(), unreadable: 0 };
+        let read = list.read(books.period).await;
+        if !matches!(read, Ok(Read::Halves(..))) {
+            list.settle(books, sheet).await?;
+        }
+        match read {
             Ok(Read::Whole) => {}
             Ok(Read::Unsure) => {
                 let period = Period { from: window.from, to: window.to };
@@ -32,10 +45,12 @@ pub(super) async fn read(
             Ok(Read::Halves(older, newer)) => left.extend([newer, older]),
             Err(error) => {
                 let what = format!("the list of {kind} jobs cannot be read");
-                return sheet.unproved.push(trouble(&what, &error));
+                sheet.unproved.push(trouble(&what, &error));
+                return Ok(());
             }
         }
     }
+    Ok(())
 }
 
 /// How the reading of a window ended.
@@ -47,62 +62,112 @@ enum Read {
     Halves(Window, Window),
 }
 
-async fn read_window(
-    account: Account<'_>,
-    jobs: &dyn Jobs,
+/// A kind's list over one window.
+struct List<'a> {
+    ports: Ports<'a>,
+    account: Account<'a>,
     kind: Kind,
     window: Window,
-    books: &mut Books,
-    sheet: &mut Sheet,
-) -> Result<Read, ApiError> {
-    for _ in 0..WALKS_MAX {
-        let (mut pages, mut page, mut news) = (Pages::new(window), 1, 0_u64);
-        let is_doubtful = loop {
-            let list = read_page(account, jobs, kind, window, page).await?;
-            if page == 1 {
-                sheet.kind(kind).unreadable += u64::from(list.unreadable);
-            }
-            let next = pages.note(page, &list);
-            for job in list.jobs {
-                // The list's window ends with the period's end in it.
-                if job.created_at.is_none_or(|at| books.period.holds(at)) {
-                    let is_new = books.list(JobKey::new(kind, job.job_id), job.status);
-                    news += u64::from(is_new);
-                }
-            }
-            match next {
-                Next::Page => page += 1,
-                Next::Halves => {
-                    return Ok(match window.halves() {
-                        Some((older, newer)) => Read::Halves(older, newer),
-                        None => Read::Unsure,
-                    });
-                }
-                Next::End { doubtful } => break doubtful,
-            }
-        };
-        if is_doubtful {
-            return Ok(Read::Unsure);
-        }
-        if page <= 2 || news == 0 {
-            return Ok(Read::Whole);
-        }
-    }
-    Ok(Read::Unsure)
+    seen: Seen,
+    /// Entries that could not be read, of the walk that had most.
+    unreadable: u64,
 }
 
-async fn read_page(
-    account: Account<'_>,
-    jobs: &dyn Jobs,
-    kind: Kind,
-    window: Window,
-    page: u32,
-) -> Result<ListPage, ApiError> {
-    let query = ListQuery {
-        page,
-        page_size: LIST_PAGE_MAX,
-        created_from: Some(window.from),
-        created_to: Some(window.to),
-    };
-    account.patiently(|| jobs.list(kind, &query, account.within)).await
+impl List<'_> {
+    async fn read(&mut self, period: Period) -> Result<Read, ApiError> {
+        for _ in 0..WALKS_MAX {
+            let (mut pages, mut page) = (Pages::new(self.window), 1);
+            let (mut news, mut unreadable) = (0_u64, 0_u64);
+            let is_doubtful = loop {
+                let list = self.read_page(page).await?;
+                unreadable += u64::from(list.unreadable);
+                self.unreadable = self.unreadable.max(unreadable);
+                let next = pages.note(page, &list);
+                for job in list.jobs {
+                    // The list's window ends with the period's end in it.
+                    if job.created_at.is_none_or(|at| period.holds(at)) {
+                        news += u64::from(self.seen.insert(job.job_id, job.status).is_none());
+                    }
+                }
+                match next {
+                    Next::Page => page += 1,
+                    Next::Halves => {
+                        return Ok(match self.window.halves() {
+                            Some((older, newer)) => Read::Halves(older, newer),
+                            None => Read::Unsure,
+                        });
+                    }
+                    Next::End { doubtful } => break doubtful,
+                }
+            };
+            if is_doubtful {
+                return Ok(Read::Unsure);
+            }
+            if page <= 2 || news == 0 {
+                return Ok(Read::Whole);
+            }
+        }
+        Ok(Read::Unsure)
+    }
+
+    async fn read_page(&self, page: u32) -> Result<ListPage, ApiError> {
+        let query = ListQuery {
+            page,
+            page_size: LIST_PAGE_MAX,
+            created_from: Some(self.window.from),
+            created_to: Some(self.window.to),
+        };
+        let (jobs, within) = (self.ports.jobs, self.account.within);
+        self.account.patiently(|| jobs.list(self.kind, &query, within)).await
+    }
+
+    /// Holds what was seen against the rows. What looks wrong is read once more: these rows are
+    /// younger than the list.
+    async fn settle(self, books: &mut Books, sheet: &mut Sheet) -> Result<(), PortError> {
+        let (ports, kind) = (self.ports, self.kind);
+        sheet.kind(kind).unreadable += self.unreadable;
+        let mut suspects = Vec::new();
+        for (job_id, status) in self.seen {
+            let key = JobKey::new(kind, job_id);
+            // Two halves share the instant in the middle.
+            if books.listing(&key).is_some() {
+                continue;
+            }
+            let row = books.row(&key);
+            if judge(row, Listing::of(&status)).is_some() {
+                suspects.push((key, status));
+            } else {
+                note(&key, &status, row, books, sheet);
+            }
+        }
+        let keys: Vec<_> = suspects.iter().map(|(key, _)| key.clone()).collect();
+        let fresh = once_more(ports, &keys).await?;
+        for ((key, status), fresh) in suspects.iter().zip(fresh) {
+            let Fresh::Read(entry) = fresh else {
+                note(key, status, None, books, sheet);
+                continue;
+            };
+            let entry = entry.as_deref();
+            let now = ports.clock.now();
+            let row = entry.map(|entry| Row::of(entry, now, ports.limits));
+            if let Some(discrepancy) = judge(row, Listing::of(status)) {
+                let facts = facts(Named::Listed(status.as_str()), entry);
+                sheet.find(discrepancy, Some(key), facts);
+            }
+            note(key, status, row, books, sheet);
+        }
+        Ok(())
+    }
+}
+
+/// Counts a listed job.
+fn note(key: &JobKey, status: &JobStatus, row: Option<Row>, books: &mut Books, sheet: &mut Sheet) {
+    books.list(key, Listing::of(status), row);
+    let kind = sheet.kind(key.kind);
+    kind.listed += 1;
+    *kind.statuses.entry(status.as_str().to_owned()).or_default() += 1;
+    match row {
+        Some(row) => *kind.ledger.entry(row.state).or_default() += 1,
+        None => kind.unknown += 1,
+    }
 }

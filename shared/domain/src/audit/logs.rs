@@ -2,28 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use super::books::Books;
-use super::{Sheet, trouble};
+use super::books::{Books, hash};
+use super::judge::{Named, facts};
+use super::rows::{Fresh, once_more};
+use super::{Discrepancy, Sheet, trouble};
 use crate::job::JobKey;
 use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
-use crate::ports::{ApiErrorKind, DeliveryStatus, Webhook};
+use crate::ports::{ApiErrorKind, DeliveryStatus, PortError, Webhook};
+use crate::steps::Ports;
 use crate::subscribe::Account;
 
 /// Reads the logs of all webhooks. They have no order and no dates to ask for, so that each is read
 /// to its end.
-pub(super) async fn read(account: Account<'_>, books: &mut Books, sheet: &mut Sheet) {
+pub(super) async fn read(
+    ports: Ports<'_>,
+    account: Account<'_>,
+    books: &mut Books,
+    sheet: &mut Sheet,
+) -> Result<(), PortError> {
     let listed = match account.list().await {
         Ok(listed) => listed.webhooks,
-        Err(error) => return sheet.unproved.push(trouble("the webhooks cannot be listed", &error)),
+        Err(error) => {
+            sheet.unproved.push(trouble("the webhooks cannot be listed", &error));
+            return Ok(());
+        }
     };
     for webhook in &listed {
-        read_log(account, webhook, books, sheet).await;
+        read_log(ports, account, webhook, books, sheet).await?;
     }
+    Ok(())
 }
 
-async fn read_log(account: Account<'_>, webhook: &Webhook, books: &mut Books, sheet: &mut Sheet) {
-    // Whether one delivery of the job's event was taken.
-    let mut events: BTreeMap<JobKey, bool> = BTreeMap::new();
+async fn read_log(
+    ports: Ports<'_>,
+    account: Account<'_>,
+    webhook: &Webhook,
+    books: &mut Books,
+    sheet: &mut Sheet,
+) -> Result<(), PortError> {
+    // By the job's hash, whether one delivery of its event was taken.
+    let mut events: BTreeMap<u64, bool> = BTreeMap::new();
     for page in 1..=LIST_PAGES_MAX {
         let (webhooks, within) = (account.webhooks, account.within);
         let call = || webhooks.deliveries(&webhook.id, page, LIST_PAGE_MAX, within);
@@ -41,6 +59,7 @@ async fn read_log(account: Account<'_>, webhook: &Webhook, books: &mut Books, sh
             break;
         }
         sheet.deliveries.unreadable += u64::from(log.unreadable);
+        let mut strangers = Vec::new();
         for delivery in log.deliveries {
             let at = delivery.created_at.or(delivery.delivered_at);
             if at.is_none_or(|at| !books.period.holds(at)) {
@@ -50,14 +69,34 @@ async fn read_log(account: Account<'_>, webhook: &Webhook, books: &mut Books, sh
                 sheet.deliveries.unreadable += 1;
                 continue;
             };
-            let taken = events.entry(JobKey::new(kind, job_id)).or_default();
+            let key = JobKey::new(kind, job_id);
+            let taken = events.entry(hash(&key)).or_default();
             *taken |= delivery.status == DeliveryStatus::Success;
+            if books.log(&key) {
+                strangers.push(key);
+            }
         }
+        judge_strangers(ports, &strangers, sheet).await?;
     }
-    for (key, taken) in events {
+    for taken in events.into_values() {
         let count =
             if taken { &mut sheet.deliveries.taken } else { &mut sheet.deliveries.not_taken };
         *count += 1;
-        books.log(key);
     }
+    Ok(())
+}
+
+/// Looks for jobs that a log alone names: those of another period have a row all the same.
+async fn judge_strangers(
+    ports: Ports<'_>,
+    strangers: &[JobKey],
+    sheet: &mut Sheet,
+) -> Result<(), PortError> {
+    let fresh = once_more(ports, strangers).await?;
+    for (key, fresh) in strangers.iter().zip(fresh) {
+        if matches!(fresh, Fresh::Read(None)) {
+            sheet.find(Discrepancy::UnknownJob, Some(key), facts(Named::Logged, None));
+        }
+    }
+    Ok(())
 }

@@ -20,6 +20,8 @@ use crate::testing::{
 };
 use crate::time::utc_date;
 
+mod lists;
+mod objects;
 mod outside;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -105,14 +107,17 @@ impl Rig {
     }
 
     async fn audit_of(&self, period: Period) -> Sheet {
-        let sources = Sources {
+        audit(self.sources(), period).await.unwrap()
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources {
             ports: self.ports(),
             webhooks: &self.webhooks,
             statistics: &self.statistics,
             deliveries: true,
             objects: true,
-        };
-        audit(sources, period).await.unwrap()
+        }
     }
 
     /// The platform lists a job.
@@ -228,7 +233,10 @@ async fn an_owed_row_is_a_discrepancy_once_it_is_overdue() {
     let put_off =
         |at| row.put_off(before(at, rig.limits.enqueue_grace), row.counters.clone(), &rig.limits);
     rig.write(put_off(late)).await;
-    assert_eq!(found(&rig.audit().await), [(Discrepancy::Overdue, 1)]);
+    let sheet = rig.audit().await;
+    assert_eq!(found(&sheet), [(Discrepancy::Overdue, 1)]);
+    let facts = "the platform lists it as completed; the ledger has it as received, due ";
+    assert!(sheet.findings[0].facts.starts_with(facts), "{sheet:?}");
     let seen = Expected::As(put_off(late).seen());
     let fresh = put_off(after(late, Duration::from_secs(1)));
     assert_eq!(rig.ledger.write(&fresh.unsent(), seen).await.unwrap(), Written::Done);
@@ -255,81 +263,6 @@ async fn states_that_contradict_the_platform_are_found() {
         rig.list("job-1", 1, status);
         assert_eq!(found(&rig.audit().await), [(Discrepancy::StateDiffers, 1)]);
     }
-}
-
-#[tokio::test]
-async fn objects_are_compared_with_their_rows() {
-    let rig = Rig::new();
-    let gone = rig.stored("job-1", 1).await;
-    let changed = rig.stored("job-2", 2).await;
-    rig.stored("job-3", 3).await;
-    assert!(rig.results.remove(&gone) && rig.results.remove(&changed));
-    rig.results.put_new(&changed, b"something else").await.unwrap();
-    let stray = extract_key(&key("nobody").job_id, utc_date(at(0)));
-    rig.results.put_new(&stray, b"stray").await.unwrap();
-    let sheet = rig.audit().await;
-    assert_eq!(
-        found(&sheet),
-        [
-            (Discrepancy::ObjectMissing, 1),
-            (Discrepancy::ObjectDiffers, 1),
-            (Discrepancy::UnownedObject, 1)
-        ]
-    );
-    assert_eq!((sheet.objects.named, sheet.objects.whole), (3, 1));
-}
-
-/// A worker that was killed between object and row leaves an object that its row will own.
-#[tokio::test]
-async fn an_object_whose_row_is_still_owed_is_owned() {
-    let rig = Rig::new();
-    rig.list("job-1", 1, JobStatus::Completed);
-    let row = rig.received("job-1", 1);
-    rig.write(row.put_off(after(rig.clock.now(), DAY), row.counters.clone(), &rig.limits)).await;
-    let object = extract_key(&key("job-1").job_id, utc_date(at(1)));
-    rig.results.put_new(&object, b"result").await.unwrap();
-    assert!(rig.audit().await.balances());
-}
-
-#[tokio::test]
-async fn a_delivery_log_names_jobs_that_nobody_else_does() {
-    let rig = Rig::new();
-    rig.stored("job-1", 1).await;
-    let new = NewWebhook {
-        url: "https://r.example/".to_owned(),
-        event_type: EventType::ExtractCompleted,
-        description: None,
-    };
-    let within = Duration::from_secs(1);
-    let webhook = rig.webhooks.create(&new, within).await.unwrap().webhook.id;
-    for (row, (job, minute, status)) in [
-        (Some("job-1"), 2, DeliveryStatus::Failed),
-        (Some("job-1"), 3, DeliveryStatus::Success),
-        (Some("job-9"), 4, DeliveryStatus::Abandoned),
-        (None, 4, DeliveryStatus::Success),
-        // Of another day.
-        (Some("job-8"), 24 * 60, DeliveryStatus::Success),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let delivery = Delivery {
-            id: row.to_string(),
-            event_type: EventType::ExtractCompleted,
-            job_id: job.map(|job| key(job).job_id),
-            attempt_number: Some(1),
-            status,
-            http_status: None,
-            delivered_at: None,
-            created_at: Some(at(minute)),
-        };
-        assert!(rig.webhooks.log(&webhook, delivery));
-    }
-    let sheet = rig.audit().await;
-    assert_eq!(sheet.deliveries, DeliverySheet { taken: 1, not_taken: 1, unreadable: 1 });
-    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 1)]);
-    assert_eq!(sheet.findings[0].key, Some(key("job-9")));
-    assert_eq!(sheet.findings[0].facts, "a delivery log names it; the ledger does not know it");
 }
 
 #[tokio::test]
@@ -403,34 +336,4 @@ async fn a_follow_up_is_not_missed_in_the_lists() {
     let sheet = rig.audit().await;
     assert!(sheet.balances());
     assert_eq!(sheet.kinds.get(&Kind::Batch).map_or(0, |kind| kind.unlisted), 0);
-}
-
-/// A platform that is busy is asked again.
-#[tokio::test]
-async fn a_busy_platform_is_asked_with_patience() {
-    let rig = Rig::new();
-    rig.stored("job-1", 1).await;
-    for kind in [ApiErrorKind::Throttled, ApiErrorKind::Unavailable] {
-        rig.jobs.fail_list(ApiError::new(kind, "later"));
-        rig.webhooks.fail(ApiError::new(kind, "later"));
-    }
-    let sheet = rig.audit().await;
-    assert_eq!((sheet.balances(), sheet.unproved), (true, Vec::new()));
-}
-
-/// SC-05 and SC-06: pages are read to the end of the list, and again until nothing new is on them.
-#[tokio::test]
-async fn long_lists_are_walked_twice() {
-    let rig = Rig::new();
-    for number in 0..250 {
-        rig.list(&format!("job-{number}"), number % 60, JobStatus::Processing);
-    }
-    let sheet = rig.audit().await;
-    assert_eq!(sheet.kinds[&Kind::Extract].listed, 250);
-    let lists = |kind| {
-        let calls = rig.jobs.calls();
-        let is_of = |call: &&crate::testing::Call| matches!(call, crate::testing::Call::List(of, _) if *of == kind);
-        calls.iter().filter(is_of).count()
-    };
-    assert_eq!((lists(Kind::Extract), lists(Kind::Batch)), (8, 1));
 }
