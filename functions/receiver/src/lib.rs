@@ -4,6 +4,7 @@
 //! It answers events of HTTP APIs, REST APIs, function URLs and load balancers alike. Anything else
 //! is an error of that one invocation.
 
+mod event;
 mod route;
 
 use std::future::{Future, ready};
@@ -26,6 +27,7 @@ use lambda_http::request::RequestContext;
 use lambda_http::{Body, IntoResponse, Request, RequestExt as _};
 use telemetry::{Counter, Metrics, tell};
 
+pub use event::Event;
 use route::{Route, route};
 
 /// What the function works with.

@@ -7,10 +7,12 @@ use aws_client::Patience;
 use domain::keyring::Keyring;
 use domain::ports::{Clock, Control as _};
 use host::Host;
-use lambda_http::{Request, RequestExt as _, service_fn};
+use lambda_http::{
+    Adapter, LambdaEvent, Request, RequestExt as _, Service as _, lambda_runtime, service_fn,
+};
 use ledger_dynamodb::DynamoLedger;
 use queue_sqs::SqsQueue;
-use receiver::Receiver;
+use receiver::{Event, Receiver};
 use secrets_aws::AwsSecrets;
 use settings::{Environment, ReceiverSettings, Role};
 use system::{SystemClock, SystemRandom};
@@ -59,5 +61,10 @@ async fn serve(environment: Environment) -> Result<(), host::Refusal> {
             Ok::<_, std::convert::Infallible>(response)
         }
     });
-    lambda_http::run(answer).await
+    let mut answer = Adapter::from(answer);
+    let answer = service_fn(move |event: LambdaEvent<Event>| {
+        let LambdaEvent { payload, context } = event;
+        answer.call(LambdaEvent { payload: payload.into(), context })
+    });
+    lambda_runtime::run(answer).await
 }

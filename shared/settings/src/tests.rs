@@ -294,6 +294,7 @@ fn secrets_are_never_shown() {
     }
 }
 
+/// FD-03: whatever case and spaces it is given in; what is no name ends the start.
 #[test]
 fn a_header_name_is_trimmed_and_checked() {
     assert!(with(&[("signing.headers", " X-Webhook-Signature ")], &[], "").is_ok());

@@ -122,3 +122,40 @@ async fn a_stage_is_no_part_of_the_path_and_slashes_are() {
         }
     }
 }
+
+/// SG-03 for what else a stranger may send: hosts, schemes and queries that make no address are no
+/// reason to fail, and a genuine delivery that came by an odd proxy is accepted.
+#[tokio::test]
+async fn an_odd_host_scheme_or_query_is_no_trouble() {
+    for door in DOORS {
+        for (name, value) in [
+            ("host", "a:b"),
+            ("host", "["),
+            ("host", "ex ample"),
+            ("host", ""),
+            ("x-forwarded-proto", "https, http"),
+            ("x-forwarded-proto", ""),
+        ] {
+            let headers = json!({ "x-webhook-signature": V1_SIGNATURE, name: value });
+            let event = through(door, &headers, V1);
+            assert_eq!(
+                answer(&rig(vec![secret(SECRET)]), event).await,
+                202,
+                "{door} {name} {value}"
+            );
+        }
+        for query in ["a=<b>", "%", "\u{e9} =\u{0}", "a=1&a=2"] {
+            let mut event = through(door, &json!({ "x-webhook-signature": V1_SIGNATURE }), V1);
+            for (member, value) in [
+                ("rawQueryString", json!(query)),
+                ("queryStringParameters", json!({ "a": query })),
+                ("multiValueQueryStringParameters", json!({ "a": [query] })),
+            ] {
+                if let Some(member) = event.get_mut(member) {
+                    *member = value;
+                }
+            }
+            assert_eq!(answer(&rig(vec![secret(SECRET)]), event).await, 202, "{door} {query}");
+        }
+    }
+}

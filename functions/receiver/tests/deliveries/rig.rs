@@ -17,7 +17,7 @@ use domain::signature::secret::Secret;
 use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemorySecrets, SeededRandom};
 use lambda_http::Request;
 use lambda_http::request::LambdaRequest;
-use receiver::{Answer, Receiver};
+use receiver::{Answer, Event, Receiver};
 use serde_json::{Value, json};
 use telemetry::Metrics;
 
@@ -64,8 +64,8 @@ pub(crate) fn rig(secrets: Vec<Secret>) -> Rig {
 /// The request that an event is, as the runtime makes it.
 pub(crate) fn request(event: &Value) -> Result<Request, serde_json::Error> {
     // By way of text: the runtime reads text, and its reader is stricter with it.
-    let request: LambdaRequest = serde_json::from_str(&event.to_string())?;
-    Ok(request.into())
+    let event: Event = serde_json::from_str(&event.to_string())?;
+    Ok(LambdaRequest::from(event).into())
 }
 
 /// The status of the answer to an event.

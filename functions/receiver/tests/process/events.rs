@@ -38,9 +38,9 @@ fn an_event_that_is_none_costs_one_invocation() {
         let bad = [
             (no_base64("!!!not base64"), "panicked"),
             (no_base64("eyJhIjoxfQ"), "panicked"),
-            (json!({}), "Function URL"),
-            (json!({ "Records": [] }), "Function URL"),
-            (scheduled, "Function URL"),
+            (json!({}), "the receiver expects"),
+            (json!({ "Records": [] }), "the receiver expects"),
+            (scheduled, "the receiver expects"),
         ];
         for (number, (event, why)) in bad.iter().enumerate() {
             let said = failure(site.invoke(event).await);

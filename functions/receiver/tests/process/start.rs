@@ -27,7 +27,7 @@ fn all_that_is_wrong_is_named_at_once() {
     program().names_all_at_once(&foreign);
 }
 
-/// DP-09: what is of no use is named, and not shown.
+/// DP-09, FD-03: what is of no use is named, and not shown.
 #[test]
 fn a_variable_that_is_of_no_use_is_named_and_not_shown() {
     program().names_what_is_of_no_use(&[
@@ -38,6 +38,7 @@ fn a_variable_that_is_of_no_use_is_named_and_not_shown() {
         ("GLEANER_WEBHOOK_SECRET_IDS", "marker-id,,marker-id"),
         ("GLEANER_WEBHOOK_PATH", "marker-path"),
         ("GLEANER_LIMITS_RECEIVE_DEADLINE", "marker-time"),
+        ("GLEANER_SIGNING_HEADERS", "marker header"),
         ("GLEANER_LOG", "marker-loud"),
         ("GLEANER_API_KEY", "marker-key-of-another"),
         ("AWS_ENDPOINT_URL", "marker://nowhere"),

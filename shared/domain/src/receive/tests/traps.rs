@@ -141,6 +141,33 @@ fn signed_bodies_that_are_unusable_are_refused_for_good() {
     assert!(bench.gate.take_calls().is_empty());
 }
 
+/// PL-03, PL-05: ids that no table could keep, and bodies that no parser should walk through, are
+/// refused for good; odd numbers where nobody looks are no trouble.
+#[test]
+fn ids_and_bodies_beyond_the_bounds_are_refused_for_good() {
+    let bench = Bench::new();
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let beside = |odd: &str| format!(r#"{{"odd":{odd},{}"#, &body("j1", "extract_completed")[1..]);
+    for (body, code) in [
+        (body("   ", "extract_completed"), "job_id_character"),
+        (body(&"a".repeat(2048), "extract_completed"), "job_id_too_long"),
+        (body(&"a".repeat(2049), "extract_completed"), "job_id_too_long"),
+        (body(&"\u{20ac}".repeat(700), "extract_completed"), "job_id_too_long"),
+        (body(&"a".repeat(1100), "extract_completed"), "job_id_too_long"),
+        (beside(&deep(200)), "too_deep"),
+        (beside(&deep(100_000)), "too_deep"),
+        (beside("NaN"), "not_json"),
+    ] {
+        let reception = bench.deliver(&body);
+        assert_eq!((reception.status(), reception.code()), (400, code), "{} bytes", body.len());
+    }
+    assert_eq!((bench.ledger.writes(), bench.queue.sent()), (0, 0));
+    for odd in ["1e400", "123456789012345678901234567890"] {
+        assert_eq!(bench.status(beside(odd)), 202, "{odd}");
+    }
+    assert_eq!(bench.ledger.entries().len(), 1);
+}
+
 /// PL-02, S21: 42, "42" and true are not one job: only the text is a job id.
 #[test]
 fn ids_of_other_types_are_never_merged() {
