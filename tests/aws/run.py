@@ -5,7 +5,6 @@ from person import Person
 from report import sheet
 from simulated import EVENTS, KEY
 from submission import Plan
-from world import is_ours
 
 # Seconds for a run of a hundred jobs, which takes a quarter of them on an idle machine.
 SETTLED_WITHIN = 180
@@ -24,8 +23,8 @@ class Run:
         self.settle()
         world.tick()
         self.counts = calls.counted(self.world)
-        self.jobs = [job for job in world.jobs() if is_ours(job)]
         self.rows = world.rows()
+        self.jobs = world.ours(self.rows)
         self.owed = world.owed()
         self.judgement = world.judge()
 

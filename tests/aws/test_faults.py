@@ -15,6 +15,7 @@ from rotating import STEPS, begin, event, take
 from run import Run
 from stack import REPOSITORY
 from waiting import wait_until
+from world import key_of
 
 # Seconds. The functions start anew in one or two.
 NOTICED_WITHIN = 30
@@ -44,6 +45,7 @@ SHORTENED = {
         **POSTED,
         "GLEANER_LIMITS_SWEEP_SPACING": "5s",
         "GLEANER_LIMITS_SWEEP_SPACING_CAP": "5s",
+        "GLEANER_RECONCILE_THRESHOLD": "10s",
     },
 }
 # A finished batch or crawl keeps its tokens for two seconds, and is put off until then.
@@ -117,11 +119,17 @@ class Rough(Run):
         self.killed = self.world.killed()
         self.world.kill({})
         self.world.simulator.ask("POST", "/sim/faults", "none")
+        wait_until("the ledger to know all jobs", self.knows_all, self.within, pause=1.0)
         super().settle()
         [self.audit] = self.person.listed("audit", "audit")
         # What the platform would deliver once more would come minutes later.
         self.person.gleaner("webhooks", "delete", *self.webhooks())
         super().settle()
+
+    def knows_all(self):
+        """Whether strangers' jobs whose deliveries were lost have been found as well."""
+        self.meanwhile()
+        return {key_of(job) for job in self.world.jobs()} <= self.world.rows().keys()
 
     def meanwhile(self):
         self.ticks += 1

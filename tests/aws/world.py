@@ -143,8 +143,11 @@ class World:
         """Jobs that are unfinished at the platform, or that the ledger has no result of yet."""
         rows = self.rows()
         open_rows = {key for key, state in rows.items() if state not in TERMINAL}
-        unknown = {(job["kind"], job["job_id"]) for job in self.jobs() if is_ours(job)}
-        return open_rows | (unknown - rows.keys())
+        return open_rows | ({key_of(job) for job in self.ours(rows)} - rows.keys())
+
+    def ours(self, rows):
+        """The platform's jobs, without those that nobody has told the stack of so far."""
+        return [job for job in self.jobs() if is_told(job) or key_of(job) in rows]
 
     def wait_until_settled(self, within, meanwhile):
         """Waits until nobody owes anything."""
@@ -210,8 +213,13 @@ class World:
         )
 
 
-def is_ours(job):
-    """Whether the stack can know a job: it was submitted here, or word of it was accepted."""
+def key_of(job):
+    """Its key in the ledger."""
+    return job["kind"], job["job_id"]
+
+
+def is_told(job):
+    """Whether the stack was told of a job: it was submitted here, or word of it was accepted."""
     foreign = any(url.startswith("https://elsewhere.example/") for url in job["urls"])
     return not foreign or job["deliveries"]["accepted"] > 0
 
