@@ -107,6 +107,16 @@ def test_a_wrong_signature_is_refused_and_nothing_accepted(world, put):
     assert len(world.rows()) == before + 1
 
 
+# SM-08: webhooks may be registered one after the other.
+def test_a_secret_without_a_value_takes_no_other_with_it(world, put):
+    world.stack.put_secret(world.secret_of("extract"), TYPED)
+    world.restart("receiver")
+    assert deliver(world.stack.url(), TYPED) == 202
+    before = len(world.rows())
+    assert deliver(world.stack.url(), "a secret that is typed in later") == 503
+    assert len(world.rows()) == before
+
+
 # SM-01, SM-09: the first delivery that is signed with the new secret.
 def test_a_webhook_secret_typed_into_the_console_is_accepted_at_once(world, put):
     webhook, secret = world.simulator.register("extract", world.stack.url())

@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use domain::entry::StoredObject;
 use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::{
-    ApiError, ApiErrorKind, Clock, ExtractJob, Jobs, ListPage, ListQuery, PageRequest, ParentPage,
-    PortError, PutOutcome, Random, RawJson, Results, SecretSource, SubmitError,
+    ApiError, ApiErrorKind, Clock, ExtractJob, Jobs, ListPage, ListQuery, LoadedSecrets,
+    PageRequest, ParentPage, PortError, PutOutcome, Random, RawJson, Results, SecretSource,
+    SubmitError,
 };
 use domain::request::JobRequest;
 use domain::signature::secret::Secret;
@@ -168,7 +169,7 @@ pub(super) struct OneSecret(pub(super) Secret);
 
 #[async_trait]
 impl SecretSource for OneSecret {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(vec![self.0.clone()])
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        Ok(vec![self.0.clone()].into())
     }
 }

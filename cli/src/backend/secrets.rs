@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::ports::{Clock, PortError, SecretSource};
-use domain::signature::secret::Secret;
+use domain::ports::{Clock, LoadedSecrets, PortError, SecretSource};
 use embedded::secrets::{LocalSecrets, SecretPlace};
 use settings::Settings;
 
@@ -48,7 +47,7 @@ pub(crate) fn secret_places(settings: &Settings) -> String {
 
 #[async_trait]
 impl SecretSource for Secrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let mut places = self.values.clone();
         if self.is_file_owed || tokio::fs::try_exists(&self.file).await.unwrap_or(true) {
             places.push(SecretPlace::File(self.file.clone()));

@@ -44,7 +44,7 @@ async fn ob_01_verbs_on_aws_show_no_secret() {
     assert!(created.iter().all(|ran| ran.code == 0), "{created:?}");
     let names = [EXTRACT, BATCH, CRAWL].map(str::to_owned);
     let source = AwsSecrets::new(&world.config(), &names, Arc::new(SystemClock));
-    let held = source.load().await.unwrap();
+    let held = source.load().await.unwrap().secrets;
     let mut said = Vec::from(created);
     for args in [
         &["submit", "https://example.com/a"][..],

@@ -20,7 +20,7 @@ const CREATE: [&str; 3] = ["webhooks", "create", "--json"];
 async fn held(world: &World, names: &[&str]) -> Vec<Secret> {
     let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
     let source = AwsSecrets::new(&world.config(), &names, Arc::new(SystemClock));
-    source.load().await.unwrap()
+    source.load().await.unwrap().secrets
 }
 
 /// The rows of a run, by event.

@@ -11,7 +11,8 @@ use domain::job::{JobId, JobKey, Kind};
 use domain::keyring::Keyring;
 use domain::limits::Limits;
 use domain::ports::{
-    Clock, Entries as _, HeldTask, Inspection as _, PortError, SecretSource, TaskSource,
+    Clock, Entries as _, HeldTask, Inspection as _, LoadedSecrets, PortError, SecretSource,
+    TaskSource,
 };
 use domain::signature::preset::Preset;
 use domain::signature::scheme::Scheme;
@@ -92,8 +93,8 @@ struct Fixed(Vec<Secret>);
 
 #[async_trait]
 impl SecretSource for Fixed {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(self.0.clone())
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        Ok(self.0.clone().into())
     }
 }
 

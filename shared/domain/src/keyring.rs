@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::limits::Limits;
-use crate::ports::{Clock, ErrorKind, PortError, SecretSource};
+use crate::ports::{Clock, ErrorKind, LoadedSecrets, PortError, SecretSource};
 use crate::signature::Verifier;
 use crate::signature::scheme::Scheme;
+use crate::signature::secret::Secret;
 use crate::signature::verdict::Unconfigured;
 use crate::time::{Timestamp, between};
 use crate::within::within;
@@ -83,7 +84,9 @@ impl Keyring {
     }
 
     /// The verifier in force. While the source is down the last good one stays in force, for a
-    /// limited time; a source that says there is no secret any more is obeyed at once.
+    /// limited time; a source that says there is no secret any more is obeyed at once. Where a
+    /// secret cannot be read and all of them never were, the others are in force, and what matches
+    /// none of them is [`Verdict::Unconfigured`](crate::signature::verdict::Verdict::Unconfigured).
     ///
     /// Of many deliveries that find the secrets old, one waits for the refresh; the others go on
     /// with the verifier that they found.
@@ -163,10 +166,14 @@ impl Keyring {
                     .with_source("no answer within the receiver's deadline"),
             )),
             Some(Err(error)) => Err(NoKeys::Load(error)),
-            Some(Ok(secrets)) => Verifier::new(self.scheme.clone(), &secrets)
-                .map(Arc::new)
-                .map_err(NoKeys::Unconfigured),
+            Some(Ok(LoadedSecrets { secrets, unread: None })) => {
+                Verifier::new(self.scheme.clone(), &secrets).map_err(NoKeys::Unconfigured)
+            }
+            Some(Ok(LoadedSecrets { secrets, unread: Some(error) })) => {
+                self.verifier_of_a_part(&secrets, error, clock.now())
+            }
         };
+        let outcome = outcome.map(Arc::new);
         let mut held = self.held();
         held.tried_at = Some(clock.now());
         match &outcome {
@@ -179,6 +186,23 @@ impl Keyring {
             Err(_) => {}
         }
         outcome
+    }
+
+    /// The verifier of the secrets that can be read, where one cannot. All of them as they were
+    /// last are better, if there were.
+    fn verifier_of_a_part(
+        &self,
+        secrets: &[Secret],
+        error: PortError,
+        now: Timestamp,
+    ) -> Result<Verifier, NoKeys> {
+        if secrets.is_empty() || self.in_force(now).is_some_and(|held| !held.has_unusable_secret())
+        {
+            return Err(NoKeys::Load(error));
+        }
+        Verifier::new(self.scheme.clone(), secrets)
+            .map(Verifier::beside_an_unread_one)
+            .map_err(NoKeys::Unconfigured)
     }
 
     fn in_force(&self, now: Timestamp) -> Option<Arc<Verifier>> {

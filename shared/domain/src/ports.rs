@@ -31,7 +31,7 @@ pub use ledger::{
 pub use queue::{HeldTask, Queue, TaskSource};
 pub use random::Random;
 pub use results::{PutOutcome, Results};
-pub use secrets::SecretSource;
+pub use secrets::{LoadedSecrets, SecretSource};
 pub use statistics::{Counted, Statistics};
 pub use vault::{Holds, NameError, Promoted, PutPending, Slot, SlotId, Vault, Version, VersionId};
 pub use webhooks::{

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
+use domain::ports::{Clock, ErrorKind, LoadedSecrets, PortError, SecretSource};
 use domain::signature::secret::{Secret, SecretError};
 
 pub use file::{SecretsFile, SecretsFileError, StoredSecret};
@@ -77,7 +77,7 @@ impl LocalSecrets {
 
 #[async_trait]
 impl SecretSource for LocalSecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let places = self.places.clone();
         let now = self.clock.now();
         let reading = tokio::task::spawn_blocking(move || {
@@ -98,7 +98,7 @@ impl SecretSource for LocalSecrets {
                     }
                 }
             }
-            Ok(secrets)
+            Ok(secrets.into())
         });
         reading.await.unwrap_or_else(|error| Err(failed(ErrorKind::Unavailable, error)))
     }

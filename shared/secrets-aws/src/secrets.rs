@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use aws_client::SdkConfig;
 use domain::limits::PREVIOUS_GRACE;
-use domain::ports::{Clock, ErrorKind, PortError, SecretSource};
+use domain::ports::{Clock, ErrorKind, LoadedSecrets, PortError, SecretSource};
 use domain::signature::secret::{LABEL_BYTES_MAX, Secret, Stage};
 use domain::time::between;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -25,13 +25,18 @@ const CALL: Duration = Duration::from_millis(1_300);
 /// Said of a version beside the current one.
 const UNUSABLE: &str = "a version of a signing secret cannot be used and counts as absent";
 
+/// Said of a secret without a usable current version.
+const UNREAD: &str = "a signing secret cannot be read; deliveries signed with it are put off";
+
 /// Signing secrets in Secrets Manager.
 ///
-/// Of each secret these versions are in force: the one labelled `AWSCURRENT`, which must be there
-/// and usable; the one labelled `AWSPENDING`; and the one labelled `AWSPREVIOUS` until
+/// Of each secret these versions are in force: the one labelled `AWSCURRENT`; the one labelled `AWSPENDING`; and the one labelled `AWSPREVIOUS` until
 /// [`PREVIOUS_GRACE`] after the current version was made, or was promoted by a rotation. A version
 /// beside the current one that is absent, may not be read or holds no usable text counts as absent,
-/// with a warning if it is there: the current one stays in force while somebody types. Each value
+/// with a warning if it is there: the current one stays in force while somebody types. A secret
+/// whose current version is not there or not usable is left out, with a warning, as the one that is
+/// [unread](LoadedSecrets::unread): a stack has a secret for each webhook from its beginning, and some get
+/// their values later. Each value
 /// is in a form of [`Secret::parse_stored`]; bytes (`SecretBinary`) must be UTF-8. A secret's label
 /// is the name of its secret and its stage, such as `gleaner/extract:pending`.
 ///
@@ -41,9 +46,10 @@ const UNUSABLE: &str = "a version of a signing secret cannot be used and counts 
 /// missed. There is no such order between two secrets.
 ///
 /// # Errors
-/// Of a load: `Denied` where a current version is not there or may not be read, or the secret is
-/// being deleted; `Corrupt` where it is no usable text; `Throttled` and `Unavailable` also for the
-/// other versions, since whether they are in force is then unknown.
+/// Of a load where no secret can be read, and otherwise beside the others: `Denied` where a current
+/// version is not there or may not be read, or the secret is being deleted; `Corrupt` where it is no
+/// usable text. `Throttled` and `Unavailable` fail every load, also for the other versions, since
+/// whether they are in force is then unknown.
 pub struct AwsSecrets {
     reader: Reader,
     ids: Vec<String>,
@@ -112,12 +118,32 @@ impl AwsSecrets {
 
 #[async_trait]
 impl SecretSource for AwsSecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let reads = stream::iter(self.ids.clone())
-            .map(|id| async move { self.read(&id).await })
+            .map(|id| async move {
+                match self.read(&id).await {
+                    Err(error) if error.is_transient() => Err(error),
+                    read => Ok(read),
+                }
+            })
             .buffered(SECRETS_AT_A_TIME);
-        let secrets: Vec<Vec<Secret>> = reads.try_collect().await?;
-        Ok(secrets.into_iter().flatten().collect())
+        let reads: Vec<Result<Vec<Secret>, PortError>> = reads.try_collect().await?;
+        let mut loaded = LoadedSecrets::default();
+        for read in reads {
+            match read {
+                Ok(secrets) => loaded.secrets.extend(secrets),
+                Err(error) => loaded.unread = loaded.unread.or(Some(error)),
+            }
+        }
+        match loaded.unread {
+            Some(error) if loaded.secrets.is_empty() => Err(error),
+            unread => {
+                if let Some(error) = &unread {
+                    tracing::warn!(?error, "{UNREAD}");
+                }
+                Ok(LoadedSecrets { unread, ..loaded })
+            }
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use domain::announce::AnnouncePorts;
 use domain::envelope::EnvelopeFormat;
 use domain::keyring::Keyring;
 use domain::limits::Limits;
-use domain::ports::{Clock, PortError, SecretSource};
+use domain::ports::{Clock, LoadedSecrets, PortError, SecretSource};
 use domain::receive::{ReceivePorts, receive};
 use domain::signature::Headers;
 use domain::signature::preset::Preset;
@@ -41,8 +41,8 @@ struct Marked;
 
 #[async_trait::async_trait]
 impl SecretSource for Marked {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(vec![Secret::new(SECRET).unwrap()])
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        Ok(vec![Secret::new(SECRET).unwrap()].into())
     }
 }
 

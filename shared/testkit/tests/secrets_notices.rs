@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use domain::ports::{ErrorKind, PortError, SecretSource};
+use domain::ports::{ErrorKind, LoadedSecrets, PortError, SecretSource};
 use domain::signature::secret::{Secret, Stage};
 use testkit::conformance::{Absence, Kept, SecretsCaps, SecretsSubject, secrets};
 
@@ -79,7 +79,7 @@ impl Flawed {
 
 #[async_trait]
 impl SecretSource for Flawed {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let mut state = self.0.lock().unwrap();
         let mut secrets = self.read(&state.held)?;
         match self.1 {
@@ -90,7 +90,7 @@ impl SecretSource for Flawed {
                 let trim = |it: &Secret| Secret::new(it.expose().trim_matches('"')).unwrap();
                 secrets = secrets.iter().map(trim).collect();
             }
-            Flaw::NeverReloads => return Ok(state.cached.get_or_insert(secrets).clone()),
+            Flaw::NeverReloads => secrets.clone_from(state.cached.get_or_insert(secrets.clone())),
             Flaw::KeepsTheLastOne if secrets.is_empty() => {
                 secrets = state.cached.clone().unwrap_or_default();
             }
@@ -98,7 +98,7 @@ impl SecretSource for Flawed {
             Flaw::GivesEachOnce => state.held.0.clear(),
             _ => {}
         }
-        Ok(secrets)
+        Ok(secrets.into())
     }
 }
 

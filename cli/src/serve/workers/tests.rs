@@ -5,12 +5,11 @@ use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::keyring::Keyring;
 use domain::limits::Limits;
 use domain::ports::{
-    ApiError, Clock, ExtractJob, Jobs, ListPage, ListQuery, PageRequest, ParentPage, PortError,
-    Queue as _, Random, SecretSource, SubmitError, TaskSource,
+    ApiError, Clock, ExtractJob, Jobs, ListPage, ListQuery, LoadedSecrets, PageRequest, ParentPage,
+    PortError, Queue as _, Random, SecretSource, SubmitError, TaskSource,
 };
 use domain::request::JobRequest;
 use domain::signature::preset::Preset;
-use domain::signature::secret::Secret;
 use domain::task::Task;
 use domain::testing::{
     ManualClock, MemoryLedger, MemoryQueue, MemoryResults, MemoryWebhooks, ScriptedJobs,
@@ -91,8 +90,8 @@ struct NoSecrets;
 
 #[async_trait]
 impl SecretSource for NoSecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(Vec::new())
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        Ok(LoadedSecrets::default())
     }
 }
 

@@ -212,6 +212,61 @@ fn secrets_that_were_taken_away_are_not_kept() {
     assert!(safe.current().is_ok());
 }
 
+/// SM-08, SG-06: a secret that cannot be read, such as one that nobody has typed in yet, takes no
+/// other with it; what may be signed with it is put off and not refused, at one load per cool-down.
+#[test]
+fn a_secret_that_cannot_be_read_takes_no_other_with_it() {
+    let bench = Bench::new();
+    bench.secrets.lack_one(true);
+    assert_eq!(bench.deliver(V1).status(), 202);
+    let typed_later = bench.signed("typed-later", V1);
+    bench.secrets.take_loads();
+    bench.clock.advance(10 * SECOND);
+    for _ in 0..200 {
+        assert_eq!(bench.send(&typed_later, V1).status(), 503);
+        assert_eq!(bench.deliver(V1).status(), 202);
+    }
+    assert_eq!(bench.secrets.take_loads(), 1);
+    bench.secrets.lack_one(false);
+    bench.secrets.hold(&[SECRET, "typed-later"]);
+    bench.clock.advance(10 * SECOND);
+    assert_eq!(bench.send(&typed_later, V1).status(), 202);
+    let forged = bench.signed("nobody's", V1);
+    assert_eq!(bench.send(&forged, V1).status(), 401);
+}
+
+/// SG-06: that there are others does not make up for having none.
+#[test]
+fn one_secret_that_cannot_be_read_and_no_other_is_no_secret() {
+    let safe = safe();
+    safe.source.hold(&[]);
+    safe.source.lack_one(true);
+    assert!(matches!(safe.current(), Err(NoKeys::Load(_))));
+}
+
+/// SM-03: all secrets as they were last are better than those that can be read now, for an hour;
+/// those that can be read are better than fewer of them.
+#[test]
+fn what_can_be_read_replaces_no_whole_set_before_its_time() {
+    let safe = safe();
+    let whole = safe.current().unwrap();
+    safe.source.lack_one(true);
+    for _ in 0..59 {
+        safe.clock.advance(MINUTE);
+        assert!(Arc::ptr_eq(&whole, &safe.current().unwrap()));
+    }
+    assert!(matches!(safe.newer(&whole), Err(NoKeys::Load(_) | NoKeys::Cold)));
+    safe.clock.advance(MINUTE);
+    let part = safe.current().unwrap();
+    assert!(part.has_unusable_secret());
+    safe.clock.advance(5 * MINUTE);
+    let later = safe.current().unwrap();
+    assert!(later.has_unusable_secret() && !Arc::ptr_eq(&part, &later));
+    safe.source.lack_one(false);
+    safe.clock.advance(5 * MINUTE);
+    assert!(!safe.current().unwrap().has_unusable_secret());
+}
+
 /// SM-05: a stage whose value is not there yet is absent from the set, and may come later.
 #[test]
 fn a_pending_secret_that_appears_later_is_found_by_the_first_mismatch() {

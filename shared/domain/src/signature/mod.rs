@@ -132,7 +132,13 @@ impl Verifier {
         Ok(Self { scheme, keys, has_unusable_secret })
     }
 
-    /// Whether a secret fits none of the scheme's key treatments: worth an alarm.
+    /// The same where there is one more secret, which cannot be read.
+    #[must_use]
+    pub fn beside_an_unread_one(self) -> Self {
+        Self { has_unusable_secret: true, ..self }
+    }
+
+    /// Whether a secret fits none of the scheme's key treatments, or cannot be read: worth an alarm.
     pub fn has_unusable_secret(&self) -> bool {
         self.has_unusable_secret
     }

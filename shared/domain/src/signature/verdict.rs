@@ -59,9 +59,9 @@ pub enum Unconfigured {
     /// More secrets than one receiver may try.
     #[error("more than 30 signing secrets are configured; remove retired ones")]
     TooManySecrets,
-    /// A secret makes no key under the scheme, and no other secret matched.
+    /// A secret cannot be read, or makes no key under the scheme, and no other secret matched.
     #[error(
-        "a signing secret does not fit the scheme's key treatment; store it as the sender shows it"
+        "a signing secret cannot be read or does not fit the scheme's key treatment; store it as the sender shows it"
     )]
     UnusableSecret,
 }

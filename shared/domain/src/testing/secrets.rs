@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use super::lock;
-use crate::ports::{ErrorKind, PortError, SecretSource};
+use crate::ports::{ErrorKind, LoadedSecrets, PortError, SecretSource};
 use crate::signature::secret::Secret;
 
 /// Signing secrets in memory that a test can change, spoil and withhold. It counts its loads.
@@ -50,7 +50,7 @@ impl MemorySecrets {
 
 #[async_trait]
 impl SecretSource for MemorySecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let mut state = lock(&self.state);
         state.loads += 1;
         if let Some(kind) = state.failure {
@@ -62,7 +62,7 @@ impl SecretSource for MemorySecrets {
                 .map_err(|error| failed(ErrorKind::Corrupt).with_source(error))?;
             secrets.push(secret);
         }
-        Ok(secrets)
+        Ok(secrets.into())
     }
 }
 
@@ -78,11 +78,11 @@ mod tests {
     async fn it_holds_what_it_is_given_and_counts() {
         let source = MemorySecrets::new(vec![Secret::new("test-secret-1").unwrap()]);
         source.add_stored("\"test-secret-2\"");
-        assert_eq!(source.load().await.unwrap().len(), 2);
+        assert_eq!(source.load().await.unwrap().secrets.len(), 2);
         source.fail(ErrorKind::Throttled);
         assert_eq!(source.load().await.unwrap_err().kind, ErrorKind::Throttled);
         source.set(Vec::new());
-        assert!(source.load().await.unwrap().is_empty());
+        assert!(source.load().await.unwrap().secrets.is_empty());
         source.add_stored("null");
         assert_eq!(source.load().await.unwrap_err().kind, ErrorKind::Corrupt);
         assert_eq!(source.loads(), 4);

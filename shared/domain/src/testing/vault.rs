@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use super::lock;
 use crate::limits::PREVIOUS_GRACE;
 use crate::ports::{
-    Clock, ErrorKind, Holds, PortError, Promoted, PutPending, SecretSource, Slot, SlotId, Vault,
-    Version, VersionId,
+    Clock, ErrorKind, Holds, LoadedSecrets, PortError, Promoted, PutPending, SecretSource, Slot,
+    SlotId, Vault, Version, VersionId,
 };
 use crate::signature::secret::{Secret, Stage};
 use crate::time::{Timestamp, between};
@@ -166,7 +166,7 @@ impl Vault for MemoryVault {
 
 #[async_trait]
 impl SecretSource for MemoryVault {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let now = self.clock.now();
         let mut secrets = Vec::new();
         for (id, kept) in lock(&self.slots).iter() {
@@ -175,6 +175,6 @@ impl SecretSource for MemoryVault {
             slot.previous = slot.previous.filter(|_| is_grace);
             secrets.extend(slot.versions().filter_map(Version::secret).cloned());
         }
-        Ok(secrets)
+        Ok(secrets.into())
     }
 }

@@ -29,7 +29,7 @@ fn scene() -> (TempDir, PathBuf, Arc<ManualClock>, LocalSecrets) {
 }
 
 async fn texts(source: &LocalSecrets) -> Vec<String> {
-    let secrets = source.load().await.unwrap();
+    let secrets = source.load().await.unwrap().secrets;
     secrets.iter().map(|secret| secret.expose().to_owned()).collect()
 }
 
@@ -181,7 +181,7 @@ async fn all_places_are_in_force() {
     let value = SecretPlace::Value { name: "SECRET".to_owned(), value: "typed".to_owned() };
     let source = LocalSecrets::new(vec![SecretPlace::File(path), value], clock);
     assert_eq!(texts(&source).await, ["secret-w1", "secret-w2", "secret-w3", "typed"]);
-    let secrets = source.load().await.unwrap();
+    let secrets = source.load().await.unwrap().secrets;
     assert_eq!(secrets[1].webhook_id(), Some("w2"));
 }
 

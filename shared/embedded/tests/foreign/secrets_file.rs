@@ -57,7 +57,7 @@ fn load(path: &Path) -> Result<Vec<Secret>, ErrorKind> {
     let places = vec![SecretPlace::File(path.to_owned())];
     let source = LocalSecrets::new(places, Arc::new(ManualClock::default()));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(source.load()).map_err(|error| {
+    runtime.block_on(source.load()).map(|loaded| loaded.secrets).map_err(|error| {
         check_quiet(&error);
         error.kind
     })

@@ -55,7 +55,7 @@ impl Scene {
     }
 
     async fn in_force(&self) -> Vec<String> {
-        let secrets = self.secrets.load().await.unwrap();
+        let secrets = self.secrets.load().await.unwrap().secrets;
         secrets.iter().map(|secret| secret.expose().to_owned()).collect()
     }
 

@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use aws_client::{Patience, SdkConfig};
 use domain::ports::{
-    Clock, ErrorKind, PortError, Promoted, PutPending, SecretSource, Slot, SlotId, Vault, VersionId,
+    Clock, ErrorKind, LoadedSecrets, PortError, Promoted, PutPending, SecretSource, Slot, SlotId,
+    Vault, VersionId,
 };
 use domain::signature::secret::{Secret, Stage};
 use domain::testing::ManualClock;
@@ -22,7 +23,7 @@ struct Told {
 
 #[async_trait]
 impl SecretSource for Told {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let names = self.names.lock().unwrap().clone();
         AwsSecrets::new(&self.config, &names, Arc::clone(&self.clock)).load().await
     }

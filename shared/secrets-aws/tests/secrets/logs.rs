@@ -43,7 +43,7 @@ async fn flow() {
     fake.put("shop", "marker-signing-secret-1").unwrap();
     fake.put_staged("shop", "{\"marker-signing-secret-2\":1}", &[Stage::Pending]).unwrap();
     fake.put("key", "{\"api_key\":\"marker-api-key\"}").unwrap();
-    assert_eq!(secrets.load().await.unwrap().len(), 1);
+    assert_eq!(secrets.load().await.unwrap().secrets.len(), 1);
     key.load().await.unwrap();
     for trouble in [SecretsTrouble::EXPIRED, SecretsTrouble::INTERNAL, SecretsTrouble::CutAnswer] {
         fake.always(Some(trouble));

@@ -50,16 +50,21 @@ struct Scene {
 
 /// A receiver of the secret `shop`, which holds `test-secret-1`.
 async fn scene() -> Scene {
-    scene_within(Limits::default()).await
+    scene_of(&["shop"], Limits::default()).await
 }
 
-async fn scene_within(limits: Limits) -> Scene {
+/// The first of the secrets has a value.
+async fn scene_of(ids: &[&str], limits: Limits) -> Scene {
     let clock = Arc::new(MovedClock::default());
     let fake = FakeSecretsManager::start(clock.clone()).await.unwrap();
-    fake.put("shop", "test-secret-1").unwrap();
+    fake.put(ids[0], "test-secret-1").unwrap();
     clock.0.advance(Duration::from_hours(24));
     let config = fake.config(Patience::RECEIVER).unwrap();
-    let source = AwsSecrets::new(&config, &["shop".to_owned()], clock.clone());
+    let source = AwsSecrets::new(
+        &config,
+        &ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        clock.clone(),
+    );
     let keyring = Keyring::new(Arc::new(source), Preset::Geonode.scheme().unwrap(), &limits);
     let queue = MemoryQueue::new(clock.clone());
     Scene {
@@ -155,7 +160,7 @@ async fn sm_03_while_secrets_manager_is_down_nobody_is_refused() {
         SecretsTrouble::Hang,
     ] {
         let limits = Limits { receive_deadline: SECOND / 2, ..Limits::default() };
-        let cold = scene_within(limits.clone()).await;
+        let cold = scene_of(&["shop"], limits.clone()).await;
         cold.fake.always(Some(trouble));
         let began = Instant::now();
         assert_eq!(cold.status("test-secret-1").await, 503, "{trouble:?}");
@@ -165,7 +170,7 @@ async fn sm_03_while_secrets_manager_is_down_nobody_is_refused() {
         assert_eq!((reception.status(), reception.code()), (503, "secrets_unavailable"));
         assert_eq!(cold.calls(), from, "a failed load is not repeated within a second");
 
-        let warm = scene_within(limits).await;
+        let warm = scene_of(&["shop"], limits).await;
         assert_eq!(warm.status("test-secret-1").await, 202);
         warm.fake.always(Some(trouble));
         warm.advance(Duration::from_mins(59));
@@ -245,6 +250,25 @@ async fn sm_07_old_and_new_overlap() {
     scene.advance(Duration::from_mins(15));
     assert_eq!(scene.status("test-secret-1").await, 401);
     assert_eq!(scene.status("test-secret-2").await, 202);
+}
+
+/// SG-06, SM-08: a webhook whose secret nobody has typed in yet takes no other with it, also where
+/// the receiver starts then; its deliveries are put off and not refused.
+#[tokio::test]
+async fn sm_08_a_secret_without_a_value_takes_no_other_with_it() {
+    for text in [None, Some(" "), Some("{\"other\":\"x\"}")] {
+        let scene = scene_of(&["shop", "later"], Limits::default()).await;
+        scene.fake.create("later");
+        if let Some(text) = text {
+            scene.fake.hold("later", text);
+        }
+        assert_eq!(scene.status("test-secret-1").await, 202, "{text:?}");
+        assert_eq!(scene.status("test-secret-2").await, 503, "{text:?}");
+        scene.fake.put("later", "test-secret-2").unwrap();
+        scene.advance(Duration::from_secs(10));
+        assert_eq!(scene.status("test-secret-2").await, 202, "{text:?}");
+        assert_eq!(scene.status("forged").await, 401, "{text:?}");
+    }
 }
 
 /// SG-06: a value that is no secret lets nobody in and refuses nobody.

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::sync::Arc;
 
-use domain::ports::{ErrorKind, PortError, SecretSource};
+use domain::ports::{ErrorKind, LoadedSecrets, PortError, SecretSource};
 use domain::signature::secret::{SECRET_BYTES_MAX, Secret, Stage};
 use futures_util::future::join_all;
 
@@ -75,7 +75,7 @@ pub async fn every_secret_comes_with_its_stage(subject: &SecretsSubject) {
         let numbered = stages.iter().take(count).zip(1..);
         let kept: Vec<_> =
             numbered.map(|(stage, number)| secret(&format!("secret-{number}"), *stage)).collect();
-        let loaded = keep(subject, &kept).load().await.unwrap();
+        let loaded = keep(subject, &kept).load().await.unwrap().secrets;
         assert_eq!(told(loaded), told(kept));
     }
 }
@@ -95,7 +95,7 @@ pub async fn odd_secrets_come_as_they_are(subject: &SecretsSubject) {
         "a=b#c,d",
         &longest,
     ] {
-        let loaded = keep(subject, &[plain(text)]).load().await.unwrap();
+        let loaded = keep(subject, &[plain(text)]).load().await.unwrap().secrets;
         assert_eq!(texts(&loaded), [text]);
     }
 }
@@ -106,39 +106,49 @@ pub async fn a_changed_secret_is_seen_by_the_next_load(subject: &SecretsSubject)
         return;
     }
     let source = keep(subject, &[plain("first")]);
-    assert_eq!(texts(&source.load().await.unwrap()), ["first"]);
+    assert_eq!(texts(&source.load().await.unwrap().secrets), ["first"]);
     for kept in [vec![plain("second")], vec![plain("third"), secret("fourth", Stage::Previous)]] {
         keep(subject, &kept);
-        assert_eq!(told(source.load().await.unwrap()), told(kept));
+        assert_eq!(told(source.load().await.unwrap().secrets), told(kept));
     }
     keep(subject, &[]);
-    assert!(source.load().await.unwrap().is_empty(), "a retired secret must not stay in force");
+    assert!(
+        source.load().await.unwrap().secrets.is_empty(),
+        "a retired secret must not stay in force"
+    );
 }
 
 /// No secret is no secret: an empty list, or the error that the adapter documents.
 pub async fn nothing_is_no_secret(subject: &SecretsSubject) {
-    assert!(keep(subject, &[]).load().await.unwrap().is_empty());
+    assert!(keep(subject, &[]).load().await.unwrap().secrets.is_empty());
     let Some(source) = (subject.keep)(Kept::Nothing) else { return };
     match (source.load().await, subject.caps.absence) {
-        (Ok(loaded), Absence::Empty) => assert!(loaded.is_empty()),
+        (Ok(loaded), Absence::Empty) => assert!(loaded.secrets.is_empty()),
         (Err(error), Absence::Error(kind)) => assert_eq!(error.kind, kind),
         (answer, absence) => panic!("{answer:?} instead of {absence:?}"),
     }
 }
 
-/// One secret that cannot be understood fails the load, and nothing of it is shown.
+/// One secret that cannot be understood is told of and not shown, whether the load fails or the
+/// others come.
 pub async fn an_unreadable_secret_is_corrupt_and_not_shown(subject: &SecretsSubject) {
     let good = plain("good");
     let too_long = HUSH.repeat(SECRET_BYTES_MAX / HUSH.len() + 1);
     for text in UNREADABLE.into_iter().chain([too_long.as_str()]) {
         let Some(source) = (subject.keep)(Kept::Unreadable { beside: &good, text }) else { return };
-        let error = source.load().await.unwrap_err();
+        let error = match source.load().await {
+            Ok(LoadedSecrets { secrets, unread }) => {
+                assert_eq!(texts(&secrets), ["good"], "{text:?}");
+                unread.expect("a secret that cannot be understood is told of")
+            }
+            Err(error) => error,
+        };
         assert_eq!(error.kind, ErrorKind::Corrupt, "{text:?}");
         assert!(!error.is_transient());
         let said = said(&error);
         assert!(!said.contains(HUSH) && !said.contains("good"), "{said}");
     }
-    let mended = keep(subject, std::slice::from_ref(&good)).load().await.unwrap();
+    let mended = keep(subject, std::slice::from_ref(&good)).load().await.unwrap().secrets;
     assert_eq!(texts(&mended), ["good"]);
 }
 
@@ -148,7 +158,7 @@ pub async fn a_locked_secret_is_denied(subject: &SecretsSubject) {
     let error = source.load().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied);
     assert!(!said(&error).contains(HUSH));
-    let opened = keep(subject, &[plain("good")]).load().await.unwrap();
+    let opened = keep(subject, &[plain("good")]).load().await.unwrap().secrets;
     assert_eq!(texts(&opened), ["good"]);
 }
 
@@ -157,7 +167,7 @@ pub async fn repeated_loads_are_alike(subject: &SecretsSubject) {
     let kept = [plain("first"), plain("second")];
     let source = keep(subject, &kept);
     for _ in 0..50 {
-        assert_eq!(told(source.load().await.unwrap()), told(kept.to_vec()));
+        assert_eq!(told(source.load().await.unwrap().secrets), told(kept.to_vec()));
     }
 }
 
@@ -166,7 +176,7 @@ pub async fn many_load_at_a_time(subject: &SecretsSubject) {
     let kept = [plain("first"), plain("second")];
     let source = keep(subject, &kept);
     for loaded in join_all((0..50).map(|_| source.load())).await {
-        assert_eq!(told(loaded.unwrap()), told(kept.to_vec()));
+        assert_eq!(told(loaded.unwrap().secrets), told(kept.to_vec()));
     }
 }
 
@@ -184,19 +194,19 @@ pub async fn a_load_during_a_change_sees_one_of_both(subject: &SecretsSubject) {
             if number == 10 {
                 keep(subject, after);
             }
-            told(source.load().await.unwrap())
+            told(source.load().await.unwrap().secrets)
         }
     }));
     let after = told(after.to_vec());
     for loaded in loads.await {
         assert!(loaded == before || loaded == after, "a mixture");
     }
-    assert!(told(source.load().await.unwrap()) == after);
+    assert!(told(source.load().await.unwrap().secrets) == after);
 }
 
 /// Neither the secrets nor what is said of them show their texts.
 pub async fn loaded_secrets_are_not_shown(subject: &SecretsSubject) {
-    let loaded = keep(subject, &[plain(HUSH)]).load().await.unwrap();
+    let loaded = keep(subject, &[plain(HUSH)]).load().await.unwrap().secrets;
     assert_eq!(texts(&loaded), [HUSH]);
     let shown = format!("{loaded:?} {loaded:#?}");
     assert!(!shown.contains(HUSH), "{shown}");

@@ -55,7 +55,7 @@ async fn promote(subject: &VaultSubject, slot: &SlotId, number: u32) -> Promoted
 
 /// What a receiver accepts, in the order of stages.
 async fn in_force(subject: &VaultSubject) -> Vec<(Stage, String)> {
-    let mut secrets = subject.source.load().await.unwrap();
+    let mut secrets = subject.source.load().await.unwrap().secrets;
     secrets.sort_by_key(Secret::stage);
     secrets.iter().map(|secret| (secret.stage(), secret.expose().to_owned())).collect()
 }

@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::ports::{PortError, SecretSource};
-use domain::signature::secret::Secret;
+use domain::ports::{LoadedSecrets, PortError, SecretSource};
 
 use super::plan::Surroundings;
 
@@ -21,7 +20,7 @@ impl FaultySecrets {
 
 #[async_trait]
 impl SecretSource for FaultySecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
         self.surroundings.around_port("secrets.load", self.inner.load()).await
     }
 }

@@ -55,7 +55,7 @@ impl Witness {
     /// The secrets that every receiver must know by now: of kinds whose secrets only ever
     /// overlapped those that are, or were, the current ones.
     pub(super) async fn known_for_long(&self) -> Vec<Secret> {
-        let secrets = self.vault.load().await.expect("secrets are read");
+        let secrets = self.vault.load().await.expect("secrets are read").secrets;
         let overlapping = self.overlapping();
         let seen = self.seen();
         let kind = |secret: &Secret| {
@@ -110,7 +110,7 @@ impl Witness {
 
     async fn delivering(&self, kind: Kind) -> Vec<Delivering> {
         let webhooks = self.platform.webhooks().expect("the webhooks are listed");
-        let secrets = self.vault.load().await.expect("secrets are read");
+        let secrets = self.vault.load().await.expect("secrets are read").secrets;
         let seen = self.seen();
         let active = webhooks
             .into_iter()

@@ -21,8 +21,8 @@ use crate::looks::LookRate;
 use crate::pause::Pauses;
 use crate::ports::{
     Clock, Control, ControlRow, Cursor, Due, Entries, EntryFilter, ErrorKind, Expected, Inspection,
-    IntentExpected, IntentWritten, Intents, Page, Pairs, PortError, Queue, RowWrite, SecretSource,
-    Written, WrittenBoth,
+    IntentExpected, IntentWritten, Intents, LoadedSecrets, Page, Pairs, PortError, Queue, RowWrite,
+    SecretSource, Written, WrittenBoth,
 };
 use crate::receive::{ReceivePorts, Reception, receive};
 use crate::signature::preset::Preset;
@@ -267,6 +267,7 @@ impl Queue for Gated<MemoryQueue> {
 pub(crate) struct ScriptedSecrets {
     pub(crate) gate: Gate,
     secrets: Mutex<Vec<Secret>>,
+    is_one_unread: AtomicBool,
 }
 
 impl ScriptedSecrets {
@@ -284,6 +285,11 @@ impl ScriptedSecrets {
         *self.secrets.lock().unwrap() = secrets;
     }
 
+    /// Whether one more is there and cannot be read.
+    pub(crate) fn lack_one(&self, is_one_unread: bool) {
+        self.is_one_unread.store(is_one_unread, Ordering::Relaxed);
+    }
+
     /// How often the secrets were read since the last look.
     pub(crate) fn take_loads(&self) -> usize {
         self.gate.take_calls().len()
@@ -292,8 +298,14 @@ impl ScriptedSecrets {
 
 #[async_trait]
 impl SecretSource for ScriptedSecrets {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        self.gate.pass("secrets", "load", async { Ok(self.secrets.lock().unwrap().clone()) }).await
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        let unread = || PortError::new("secrets", "load", ErrorKind::Denied);
+        let read = async {
+            let secrets = self.secrets.lock().unwrap().clone();
+            let is_one_unread = self.is_one_unread.load(Ordering::Relaxed);
+            Ok(LoadedSecrets { secrets, unread: is_one_unread.then(unread) })
+        };
+        self.gate.pass("secrets", "load", read).await
     }
 }
 

@@ -11,8 +11,8 @@ use crate::rotate::{Done, PROTECTED, Refusal, RotateError, Step, Strategy};
 use crate::signature::secret::{Secret, Stage};
 
 fn in_force(rig: &Rig) -> Vec<(Stage, String)> {
-    let secrets = rig.clock.run(rig.vault.load()).unwrap().unwrap();
-    secrets.iter().map(|secret| (secret.stage(), secret.expose().to_owned())).collect()
+    let loaded = rig.clock.run(rig.vault.load()).unwrap().unwrap();
+    loaded.secrets.iter().map(|secret| (secret.stage(), secret.expose().to_owned())).collect()
 }
 
 /// SM-07: the webhook stays, its secret is replaced, and the one before is accepted for its grace,

@@ -110,10 +110,10 @@ impl Rig {
 
     /// The webhooks that are active and sign with a secret that is not in force, which must be none.
     pub(super) fn unverifiable(&self) -> Vec<String> {
-        let secrets = self.clock.run(self.vault.load()).unwrap().unwrap();
+        let loaded = self.clock.run(self.vault.load()).unwrap().unwrap();
         let in_force = |webhook: &&Webhook| {
             let signing = self.webhooks.secret(&webhook.id).unwrap();
-            secrets.iter().any(|secret| secret.same_text(&signing))
+            loaded.secrets.iter().any(|secret| secret.same_text(&signing))
         };
         let webhooks = self.webhooks.webhooks();
         let active = webhooks.iter().filter(|webhook| webhook.is_active);

@@ -193,7 +193,7 @@ impl RotationWorld {
 
     /// Whether a receiver accepts what a webhook signs.
     async fn is_accepted(&self, webhook: &Webhook) -> bool {
-        let secrets = self.source.load().await.unwrap();
+        let secrets = self.source.load().await.unwrap().secrets;
         let signing = self.webhooks.secret(&webhook.id).unwrap();
         secrets.iter().any(|secret| secret.same_text(&signing))
     }
@@ -233,7 +233,11 @@ impl RotationWorld {
         assert_eq!(kept.webhook_id(), Some(webhook.id.as_str()), "{told}");
         let signing = self.webhooks.secret(&webhook.id).unwrap();
         assert!(kept.same_text(&signing), "{told}: what is kept is not what is signed with");
-        assert_eq!(self.source.load().await.unwrap().len(), 1, "{told}: nothing else is accepted");
+        assert_eq!(
+            self.source.load().await.unwrap().secrets.len(),
+            1,
+            "{told}: nothing else is accepted"
+        );
     }
 
     fn retiring(&self) -> RetirePorts<'_> {

@@ -12,7 +12,9 @@ use domain::keyring::Keyring;
 use domain::limits::Limits;
 use domain::looks::LookRate;
 use domain::pause::Pauses;
-use domain::ports::{Clock as _, Due as _, PortError, SecretSource, TaskSource as _};
+use domain::ports::{
+    Clock as _, Due as _, LoadedSecrets, PortError, SecretSource, TaskSource as _,
+};
 use domain::receive::{ReceivePorts, receive};
 use domain::signature::preset::Preset;
 use domain::signature::secret::Secret;
@@ -69,8 +71,8 @@ struct Fixed(Vec<Secret>);
 
 #[async_trait]
 impl SecretSource for Fixed {
-    async fn load(&self) -> Result<Vec<Secret>, PortError> {
-        Ok(self.0.clone())
+    async fn load(&self) -> Result<LoadedSecrets, PortError> {
+        Ok(self.0.clone().into())
     }
 }
 
