@@ -1,9 +1,16 @@
 //! `gleaner sweep`, `replay` and `reconcile`: what nobody told the ledger of, and what is overdue.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use domain::ports::Clock as _;
+use domain::time::before;
 use serde_json::Value;
+use system::SystemClock;
 
 use crate::bench::{Bench, Folder, Ran, list, quick};
-use crate::scripted::{Scripted, error};
+use crate::scripted::{Reply, Scripted, error, job};
 
 /// Runs of a verb after which the platform should long have come so far.
 const RUNS_MAX: u32 = 400;
@@ -135,7 +142,69 @@ async fn sweep_sends_what_is_overdue() {
     );
 }
 
-/// What the platform refuses, and what it answers in a shape that nobody knows, is a failure.
+/// SC-09: a job whose delivery we refused for good, and that was given up: five runs over the same
+/// log look at it once, the log's entries are shown to whoever asks for all of them, and the job is
+/// among the dead.
+#[tokio::test]
+async fn what_was_refused_for_good_is_listed_and_not_brought_back() {
+    let logged = before(SystemClock.now(), Duration::from_hours(1));
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&looks);
+    let platform = Scripted::start(move |_, line| {
+        let items = |items: &str| Reply::Answer(200, "", format!(r#"{{"items":[{items}]}}"#));
+        if line.contains("/deliveries?page=1&") {
+            items(&format!(
+                r#"{{"id":"d1","event_type":"extract_completed","job_id":"j1","attempt_number":5,
+                    "status":"abandoned","http_status":400,"created_at":"{logged}"}}"#
+            ))
+        } else if line.contains("/webhooks?page=1&") {
+            items(
+                r#"{"id":"w1","url":"https://r.example/","is_active":true,
+                    "event_type":"extract_completed","created_at":"2026-01-01T00:00:00Z"}"#,
+            )
+        } else if line.contains("/webhooks") {
+            items("")
+        } else {
+            counted.fetch_add(1, Ordering::SeqCst);
+            job("j1", "failed")
+        }
+    })
+    .await;
+    let folder = Folder::new(&platform.url);
+    for round in 0..5 {
+        let ran = folder.run(&["replay", "--json"]).await.expect(0);
+        let announced = u32::from(round == 0);
+        assert_eq!(summary(&ran, "replayed")["announced"], announced, "{round}: {ran:#?}");
+        folder.run(&["poll", "j1", "--max-wait", "1m"]).await.expect(2);
+        assert_eq!(looks.load(Ordering::SeqCst), 1);
+    }
+    let ran = folder.run(&["replay", "--whole", "--json"]).await.expect(0);
+    let [shown] = &ran.of_type("step")[..] else { panic!("{ran:#?}") };
+    let shown = ["job_id", "answered", "state", "step"].map(|name| &shown[name]);
+    assert_eq!(serde_json::json!(shown), serde_json::json!(["j1", 400, "dead", "known"]));
+    let dead = folder.run(&["dead", "list"]).await.expect(0).out;
+    assert!(dead.contains("j1\tfailed"), "{dead}");
+}
+
+/// SC-07: an answer that is no list is a failed run, and never one that found nothing.
+#[tokio::test]
+async fn an_answer_without_its_list_is_a_failure() {
+    let (jobs, items) = (r#"{"jobs":[],"page":1}"#, r#"{"items":[],"page":1}"#);
+    let code = r#"{"code":"INTERNAL_ERROR","message":"m","retryable":true}"#;
+    for (body, reconciles, replays) in
+        [(jobs, 0, 65), (items, 65, 0), (r#"{"page":1,"page_count":0}"#, 65, 65), (code, 65, 65)]
+    {
+        let platform = Scripted::start(|_, _| Reply::Answer(200, "", body.to_owned())).await;
+        let folder = Folder::new(&platform.url);
+        for (verb, code) in [("reconcile", reconciles), ("replay", replays)] {
+            let ran = folder.run(&[verb, "--json"]).await;
+            assert_eq!(ran.code, code, "{verb} {body}: {ran:#?}");
+            assert_eq!(ran.err.contains(" could not be read whole: "), code == 65, "{}", ran.err);
+        }
+    }
+}
+
+/// What the platform refuses is a failure.
 #[tokio::test]
 async fn a_refusal_is_told_by_the_exit_code() {
     for (status, code) in [(401, 77), (503, 69), (404, 4)] {

@@ -297,3 +297,27 @@ async fn a_replaced_secret_goes_out_of_force_without_a_mismatch() {
     scene.advance(Duration::from_mins(6));
     assert_eq!(scene.status("test-secret-1").await, 401);
 }
+
+/// SM-08: three webhooks, each with its own secret: a delivery of each is accepted under its own, one
+/// under another's as well, since all keys are tried, and replacing one touches no other.
+#[tokio::test]
+async fn sm_08_each_webhook_delivers_under_its_own_secret() {
+    let scene = scene_of(&["extract", "batch", "crawl"], Limits::default()).await;
+    scene.fake.put("extract", r#"{"secret":"one","webhook_id":"w-1"}"#).unwrap();
+    scene.fake.put("batch", r#"{"secret":"two","webhook_id":"w-2"}"#).unwrap();
+    scene.fake.put("crawl", "three").unwrap();
+    for (text, label) in
+        [("one", "extract:current"), ("two", "batch:current"), ("three", "crawl:current")]
+    {
+        let Reception::Accepted { secret, .. } = scene.deliver(text).await else {
+            panic!("{text} is refused");
+        };
+        assert_eq!(secret, label);
+    }
+    assert_eq!(scene.status("four").await, 401);
+    scene.fake.put("batch", r#"{"secret":"two-b","webhook_id":"w-2"}"#).unwrap();
+    scene.advance(Duration::from_mins(15));
+    for (text, status) in [("two-b", 202), ("one", 202), ("three", 202), ("two", 401)] {
+        assert_eq!(scene.status(text).await, status, "{text}");
+    }
+}
