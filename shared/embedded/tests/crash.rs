@@ -17,4 +17,5 @@ fn world() -> World<SqliteStore> {
 }
 
 testkit::crash_tests! { name: sqlite, make: world() }
+testkit::crash_tests! { name: sqlite_twice, make: world(), faults: Near }
 testkit::scene_tests! { name: sqlite_scenes, make: world() }

@@ -1,4 +1,4 @@
-//! The crash test of a rotation, on a secrets file.
+//! The crash test of a rotation, on a secrets file and a ledger in a file.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot begin fails")]
 
@@ -7,12 +7,15 @@ use std::sync::Arc;
 use domain::ports::SlotId;
 use domain::testing::ManualClock;
 use embedded::secrets::{FileVault, LocalSecrets, SecretPlace, SecretsFile, StoredSecret};
+use embedded::{Settings, SqliteStore};
 use testkit::crash::rotate::RotationWorld;
 
 async fn world() -> RotationWorld {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("secrets.json");
     let clock = Arc::new(ManualClock::default());
+    let ledger = directory.path().join("ledger.db");
+    let ledger = SqliteStore::open(&ledger, clock.clone(), Settings::default()).unwrap();
     let file = SecretsFile::new(&path);
     let source = Arc::new(LocalSecrets::new(vec![SecretPlace::File(path)], clock.clone()));
     let vault = Arc::new(FileVault::new(file.clone()));
@@ -20,7 +23,7 @@ async fn world() -> RotationWorld {
         file.add(StoredSecret::new(secret.clone())).unwrap();
         SlotId::parse(secret.webhook_id().unwrap()).unwrap()
     });
-    world.await.keeping(directory)
+    world.await.on(Arc::new(ledger)).keeping(directory)
 }
 
 testkit::rotation_crash_tests! { name: file, make: world().await }

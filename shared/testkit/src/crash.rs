@@ -16,26 +16,27 @@
 )]
 
 mod end;
+mod faults;
+pub mod letters;
 pub mod owed;
+pub mod probe;
 mod process;
 pub mod receive;
+pub mod retire;
 pub mod rotate;
 pub mod tick;
 pub mod work;
 mod world;
 
 pub use end::End;
+pub use faults::Faults;
 pub use process::Ended;
 pub(crate) use world::key;
 pub use world::{SECRET, World};
 
-use crate::faulty::Fault;
-
-/// What is done to a call: both failures, and both ends of the process.
-const FAULTS: [Fault; 4] = Fault::ALL;
-
 /// Makes the tests of [`crash`](crate::crash), each in a module of its own below `name`:
-/// `crash_tests! { name: memory, make: world() }`.
+/// `crash_tests! { name: memory, make: world() }`, and with two faults
+/// `crash_tests! { name: memory_twice, make: world(), faults: Twice }`.
 ///
 /// `make` gives a fresh [`World`] each time; it may await.
 #[macro_export]
@@ -43,57 +44,79 @@ macro_rules! crash_tests {
     (name: $name:ident, make: $make:expr $(,)?) => {
         mod $name {
             use super::*;
+            $crate::crash_tests! { @all $make, Once }
             $crate::crash_tests! {
-                @part receive, $make, [
-                    a_delivery_of_an_unknown_job,
-                    a_delivery_of_an_expected_job,
-                    a_delivery_of_a_received_job,
-                    a_delivery_of_a_job_that_was_put_off,
-                    a_delivery_of_a_job_that_was_gone,
-                    a_delivery_of_a_job_whose_row_expired,
-                    fifty_deliveries_at_once,
-                ]
-            }
-            $crate::crash_tests! {
-                @part tick, $make, [
-                    jobs_that_only_the_lists_show,
-                    jobs_that_only_the_logs_show,
-                    jobs_that_were_missed_in_every_way,
-                ]
-            }
-            $crate::crash_tests! {
-                @part owed, $make, [
-                    a_submission,
-                    a_submission_that_is_not_answered,
-                    an_overdue_row_and_an_unanswered_submission,
-                    a_redrive,
-                    a_discard,
-                ]
-            }
-            $crate::crash_tests! {
-                @part work, $make, [
-                    a_completed_job,
-                    a_completed_job_of_ours,
-                    a_job_that_is_not_finished,
-                    a_cancelled_job,
-                    a_failed_job_of_nobody,
-                    a_failed_job_that_is_tried_again,
-                    a_failed_job_whose_next_try_is_not_answered,
-                    a_failed_job_whose_next_try_is_refused_for_now,
-                    a_batch_of_three_pages,
-                    a_batch_whose_failed_item_is_asked_for_again,
-                    a_failed_batch,
+                @cases without_faults, (&async || $make), [
+                    receive::fifty_deliveries_at_once,
+                    tick::jobs_that_were_missed_in_every_way,
                 ]
             }
         }
     };
-    (@part $part:ident, $make:expr, [$($case:ident),+ $(,)?]) => {
+    (name: $name:ident, make: $make:expr, faults: $faults:ident $(,)?) => {
+        mod $name {
+            use super::*;
+            $crate::crash_tests! { @all $make, $faults }
+        }
+    };
+    (@all $make:expr, $faults:ident) => {
+        $crate::crash_tests! {
+            @cases receive, (&async || $make, $crate::crash::Faults::$faults), [
+                receive::a_delivery_of_an_unknown_job,
+                receive::a_delivery_of_an_expected_job,
+                receive::a_delivery_of_a_received_job,
+                receive::a_delivery_of_a_job_that_was_put_off,
+                receive::a_delivery_of_a_job_that_was_gone,
+                receive::a_delivery_of_a_job_whose_row_expired,
+            ]
+        }
+        $crate::crash_tests! {
+            @cases tick, (&async || $make, $crate::crash::Faults::$faults), [
+                tick::jobs_that_only_the_lists_show,
+                tick::jobs_that_only_the_logs_show,
+                retire::a_replaced_webhook,
+            ]
+        }
+        $crate::crash_tests! {
+            @cases owed, (&async || $make, $crate::crash::Faults::$faults), [
+                owed::a_submission,
+                owed::a_submission_that_is_not_answered,
+                owed::an_overdue_row_and_an_unanswered_submission,
+                owed::a_redrive,
+                owed::a_discard,
+            ]
+        }
+        $crate::crash_tests! {
+            @cases probe, (&async || $make, $crate::crash::Faults::$faults), [
+                probe::a_job_after_the_trouble,
+                probe::a_job_while_the_trouble_lasts,
+                probe::a_next_try_that_proves_the_account,
+                probe::a_submission_that_proves_nothing,
+            ]
+        }
+        $crate::crash_tests! {
+            @cases work, (&async || $make, $crate::crash::Faults::$faults), [
+                work::a_completed_job,
+                work::a_completed_job_of_ours,
+                work::a_job_that_is_not_finished,
+                work::a_cancelled_job,
+                work::a_failed_job_of_nobody,
+                work::a_failed_job_that_is_tried_again,
+                work::a_failed_job_whose_next_try_is_not_answered,
+                work::a_failed_job_whose_next_try_is_refused_for_now,
+                work::a_batch_of_three_pages,
+                work::a_batch_whose_failed_item_is_asked_for_again,
+                work::a_failed_batch,
+            ]
+        }
+    };
+    (@cases $part:ident, $given:tt, [$($of:ident::$case:ident),+ $(,)?]) => {
         mod $part {
             use super::*;
             $(
                 #[test]
                 fn $case() {
-                    $crate::run($crate::crash::$part::$case(&async || $make));
+                    $crate::run($crate::crash::$of::$case $given);
                 }
             )+
         }

@@ -25,7 +25,7 @@ use testkit::conformance::{
     LedgerSubject, QueueSubject, ResultsSubject, control, due, entries, intents, pairs, queue,
     results,
 };
-use testkit::crash::{self, World};
+use testkit::crash::{self, Faults, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flaw {
@@ -113,16 +113,21 @@ fn world(flaw: Flaw) -> World<MemoryQueue> {
     World::new(clock, Arc::new(Flawed(MemoryLedger::new(), flaw)), queue)
 }
 
-/// What recovery rests on, the crash test asks for.
+/// What recovery rests on, the crash test asks for, with any of its choices of faults.
 #[test]
 fn the_crash_test_notices_what_keeps_from_recovery() {
-    let expired =
-        |flaw| fails(crash::receive::a_delivery_of_a_job_whose_row_expired(&async || world(flaw)));
-    assert!(!expired(Flaw::None) && expired(Flaw::NeverExpires));
-    let unknown = |flaw| fails(crash::receive::a_delivery_of_an_unknown_job(&async || world(flaw)));
-    assert!(!unknown(Flaw::None) && unknown(Flaw::ForgetsWhatIsDue));
-    let worked = |flaw| fails(crash::work::a_batch_of_three_pages(&async || world(flaw)));
-    assert!(!worked(Flaw::None) && worked(Flaw::MixesKinds));
+    for faults in [Faults::Once, Faults::Twice, Faults::Near] {
+        let make = |flaw| async move || world(flaw);
+        let expired = |flaw| {
+            fails(crash::receive::a_delivery_of_a_job_whose_row_expired(&make(flaw), faults))
+        };
+        assert!(!expired(Flaw::None) && expired(Flaw::NeverExpires), "{faults:?}");
+        let unknown =
+            |flaw| fails(crash::receive::a_delivery_of_an_unknown_job(&make(flaw), faults));
+        assert!(!unknown(Flaw::None) && unknown(Flaw::ForgetsWhatIsDue), "{faults:?}");
+        let worked = |flaw| fails(crash::work::a_batch_of_three_pages(&make(flaw), faults));
+        assert!(!worked(Flaw::None) && worked(Flaw::MixesKinds), "{faults:?}");
+    }
 }
 
 #[async_trait]

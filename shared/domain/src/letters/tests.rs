@@ -5,13 +5,11 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::job::{JobId, JobKey, Kind};
-use crate::ports::{ErrorKind, TaskSource as _};
+use crate::ports::TaskSource as _;
 use crate::task::Task;
 use crate::testing::{ManualClock, MemoryDeadLetters, MemoryQueue};
-use crate::work::tests::faults::{Fault, run};
 
 struct World {
-    clock: Arc<ManualClock>,
     queue: Arc<MemoryQueue>,
     dead: MemoryDeadLetters,
 }
@@ -24,11 +22,11 @@ fn task(id: &str) -> Task {
 fn world() -> World {
     let clock = Arc::new(ManualClock::default());
     let queue = Arc::new(MemoryQueue::new(clock.clone()));
-    let dead = MemoryDeadLetters::new(clock.clone(), queue.clone());
+    let dead = MemoryDeadLetters::new(clock, queue.clone());
     for body in [&task("a").encode(), "{\"token\":\"marker\"}", &task("b").encode()] {
         dead.put(body);
     }
-    World { clock, queue, dead }
+    World { queue, dead }
 }
 
 fn ids(letters: &[DeadLetter]) -> Vec<&str> {
@@ -76,51 +74,6 @@ async fn letters_that_come_again_end_the_taking() {
     assert_eq!(endless.1.load(Ordering::Relaxed), 2);
 }
 
-/// The queue with a fault at one of its calls.
-struct Faulty<'a> {
-    inner: &'a MemoryDeadLetters,
-    at: usize,
-    fault: Fault,
-    calls: AtomicUsize,
-}
-
-impl Faulty<'_> {
-    async fn at<T: Send>(
-        &self,
-        call: impl Future<Output = Result<T, PortError>> + Send,
-    ) -> Result<T, PortError> {
-        let lost = || PortError::new("dead_letters", "call", ErrorKind::Unavailable);
-        if self.calls.fetch_add(1, Ordering::Relaxed) != self.at {
-            return call.await;
-        }
-        match self.fault {
-            Fault::FailBefore => Err(lost()),
-            Fault::FailAfter => call.await.and_then(|_| Err(lost())),
-            Fault::CrashBefore => std::future::pending().await,
-            Fault::CrashAfter => {
-                let _ = call.await;
-                std::future::pending().await
-            }
-        }
-    }
-}
-
-#[async_trait]
-impl DeadLetterQueue for Faulty<'_> {
-    async fn take(&self, limit: u32, hold: Duration) -> Result<Vec<DeadLetter>, PortError> {
-        self.at(self.inner.take(limit, hold)).await
-    }
-    async fn send_back(&self, letter: &DeadLetter) -> Result<(), PortError> {
-        self.at(self.inner.send_back(letter)).await
-    }
-    async fn remove(&self, letter: &DeadLetter) -> Result<(), PortError> {
-        self.at(self.inner.remove(letter)).await
-    }
-    async fn put_back(&self, letter: &DeadLetter) -> Result<(), PortError> {
-        self.at(self.inner.put_back(letter)).await
-    }
-}
-
 /// What an operator's redrive of all letters does.
 async fn redrive_all(queue: &dyn DeadLetterQueue) -> Result<(), PortError> {
     let letters = take(queue, 10).await?;
@@ -131,28 +84,6 @@ async fn redrive_all(queue: &dyn DeadLetterQueue) -> Result<(), PortError> {
     }
     put_back(queue, &others).await;
     Ok(())
-}
-
-/// Every call fails, or never returns, before its effect and after it; then the hold ends, and the
-/// operator repeats the command. No task is lost, none is sent more than twice, and what is no task
-/// stays.
-#[tokio::test]
-async fn any_fault_is_made_good_by_repeating() {
-    for at in 0..5 {
-        for fault in Fault::ALL {
-            let World { clock, queue, dead } = world();
-            let faulty = Faulty { inner: &dead, at, fault, calls: AtomicUsize::new(0) };
-            drop(run(redrive_all(&faulty)));
-            clock.advance(LETTER_HOLD);
-            redrive_all(&dead).await.unwrap();
-            assert_eq!(dead.bodies().len(), 1, "{fault:?} at {at}");
-            let mut sent: Vec<_> = queue.tasks();
-            assert!(sent.len() <= 3, "{fault:?} at {at}: {sent:?}");
-            sent.sort();
-            sent.dedup();
-            assert_eq!(sent, [task("a"), task("b")], "{fault:?} at {at}");
-        }
-    }
 }
 
 /// Two operators at once share the letters: each is sent back by one of them.

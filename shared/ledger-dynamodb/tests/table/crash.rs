@@ -34,6 +34,7 @@ async fn deployed() -> World<SqsQueue> {
 }
 
 testkit::crash_tests! { name: dynamodb, make: world().await }
+testkit::crash_tests! { name: dynamodb_twice, make: world().await, faults: Near }
 testkit::scene_tests! { name: dynamodb_scenes, make: deployed().await }
 
 fn job() -> JobKey {

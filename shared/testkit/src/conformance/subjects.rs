@@ -99,10 +99,10 @@ impl<Q: Queue + TaskSource> QueueSubject<Q> {
 
 /// A dead-letter queue to be tried, with the queue that its tasks go back to.
 pub struct DeadLettersSubject {
-    pub(super) letters: Arc<dyn DeadLetterQueue>,
-    pub(super) queue: Arc<dyn TaskSource>,
-    pub(super) clock: Arc<ManualClock>,
-    pub(super) put: Spoil<str>,
+    pub(crate) letters: Arc<dyn DeadLetterQueue>,
+    pub(crate) queue: Arc<dyn TaskSource>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) put: Spoil<str>,
     kept: Vec<Box<dyn Any>>,
 }
 

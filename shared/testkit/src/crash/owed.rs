@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::entry::{DeadReason, Entry, State};
 use domain::intent::Submission;
 use domain::job::{JobStatus, Kind};
+use domain::pause::Scope;
 use domain::ports::{Clock as _, Queue, TaskSource};
 use domain::redrive::{PayAgain, discard, redrive};
 use domain::request::{FetchOptions, JobRequest};
@@ -13,9 +14,10 @@ use domain::submit::{Submitted, submit};
 use domain::testing::{MemoryWebhooks, ScriptedSubmit};
 use domain::time::before;
 
+use super::probe::was_in_trouble;
 use super::tick::{answers, done};
 use super::world::key;
-use super::{End, Ended, FAULTS, World};
+use super::{End, Ended, Faults, World, faults};
 use crate::faulty::FaultPlan;
 
 /// Times that somebody asks again for the same submission, a minute apart.
@@ -28,29 +30,38 @@ fn submission() -> Submission {
 }
 
 /// WK-14: a submission is paid for once, whichever of its calls is the last of its process.
-pub async fn a_submission<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
-    is_submitted(make, None, Faults::One).await;
+pub async fn a_submission<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
+) {
+    is_submitted(make, None, None, faults).await;
 }
 
 /// WK-14: the same where the POST's answer is lost as well.
 pub async fn a_submission_that_is_not_answered<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    is_submitted(make, Some(unanswered()), Faults::One).await;
+    is_submitted(make, Some(unanswered()), None, faults).await;
 }
 
 fn unanswered() -> ScriptedSubmit {
     ScriptedSubmit::AcceptedUnanswered(key(Kind::Extract, "job-1").job_id)
 }
 
-async fn is_submitted<Q: Queue + TaskSource + 'static>(
+/// Somebody submits a job, perhaps just after trouble of the account.
+pub(super) async fn is_submitted<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     post: Option<ScriptedSubmit>,
+    trouble: Option<Scope>,
     faults: Faults,
 ) {
     let begin = async || {
         let world = make().await;
         lay_down(&world, post.clone());
+        if let Some(scope) = trouble {
+            was_in_trouble(&world, scope).await;
+        }
         world
     };
     let act = async |world: &World<Q>, plan: &Arc<FaultPlan>| {
@@ -87,12 +98,6 @@ fn lay_down<Q>(world: &World<Q>, post: Option<ScriptedSubmit>) {
 
 /// SC-01, WK-14: a tick meets a row whose task was lost and a submission whose answer was.
 pub async fn an_overdue_row_and_an_unanswered_submission<Q: Queue + TaskSource + 'static>(
-    make: &impl AsyncFn() -> World<Q>,
-) {
-    is_found_unfinished(make, Faults::One).await;
-}
-
-async fn is_found_unfinished<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     faults: Faults,
 ) {
@@ -131,11 +136,7 @@ async fn undecided<Q>(world: &World<Q>) -> Option<Entry> {
 }
 
 /// DQ-10: an operator tries a dead row again, and repeats the command.
-pub async fn a_redrive<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
-    is_redriven(make, Faults::One).await;
-}
-
-async fn is_redriven<Q: Queue + TaskSource + 'static>(
+pub async fn a_redrive<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     faults: Faults,
 ) {
@@ -151,11 +152,7 @@ async fn is_redriven<Q: Queue + TaskSource + 'static>(
 }
 
 /// DQ-10: an operator discards a dead row, and repeats the command.
-pub async fn a_discard<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
-    is_discarded(make, Faults::One).await;
-}
-
-async fn is_discarded<Q: Queue + TaskSource + 'static>(
+pub async fn a_discard<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     faults: Faults,
 ) {
@@ -170,22 +167,6 @@ async fn is_discarded<Q: Queue + TaskSource + 'static>(
         .await;
 }
 
-/// How many calls fail.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Faults {
-    One,
-    Two,
-}
-
-/// WK-14, SC-01: each case with two faults, in one process or in two that follow one another.
-pub async fn two_calls_fail<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
-    is_submitted(make, None, Faults::Two).await;
-    is_submitted(make, Some(unanswered()), Faults::Two).await;
-    is_found_unfinished(make, Faults::Two).await;
-    is_redriven(make, Faults::Two).await;
-    is_discarded(make, Faults::Two).await;
-}
-
 /// Calls of the act fail, or are the last of their process; then whoever acted does so again.
 /// `ends` is how the rows stand then, and how many jobs are paid for.
 async fn survives<Q: Queue + TaskSource + 'static>(
@@ -195,7 +176,7 @@ async fn survives<Q: Queue + TaskSource + 'static>(
     ends: (&[&str], usize),
     faults: Faults,
 ) {
-    let end_with = async |plan: &Arc<FaultPlan>, processes: usize| -> End {
+    let end_with = async |plan: &Arc<FaultPlan>, processes: usize| {
         let world = begin().await;
         for _ in 0..processes {
             act(&world, plan).await;
@@ -204,25 +185,9 @@ async fn survives<Q: Queue + TaskSource + 'static>(
         world.settle().await;
         world.end().await
     };
-    let plan = FaultPlan::none();
-    let without = end_with(&plan, 1).await;
-    without.check(ends.0);
-    assert_eq!(without.paid.len(), ends.1, "{without:?}");
-    let calls = plan.calls();
-    assert!(!calls.is_empty());
-    for (call, name) in calls.iter().enumerate() {
-        for fault in FAULTS {
-            if faults == Faults::One {
-                let plan = FaultPlan::at(call, fault);
-                assert_eq!(end_with(&plan, 1).await, without, "{fault:?} of {name} ({call})");
-                assert!(plan.is_used_up(), "{fault:?} of {name} ({call})");
-                continue;
-            }
-            for (second, other) in (call + 1..=call + calls.len()).zip(FAULTS.iter().cycle()) {
-                let plan = FaultPlan::of([(call, fault), (second, *other)]);
-                let with = end_with(&plan, 2).await;
-                assert_eq!(with, without, "{fault:?} of {name} ({call}), {other:?} of {second}");
-            }
-        }
-    }
+    let is_right = |end: &End| {
+        end.check(ends.0);
+        assert_eq!(end.paid.len(), ends.1, "{end:?}");
+    };
+    faults::survives(faults, end_with, is_right).await;
 }

@@ -10,6 +10,8 @@ use domain::ports::Clock;
 use domain::testing::ManualClock;
 use domain::time::Timestamp;
 
+use crate::faulty::{Fault, FaultPlan, Surroundings};
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended<T> {
@@ -54,27 +56,52 @@ impl Clock for Brief {
     }
 }
 
-/// The clock by which faulty ports hang: whoever does so has been killed.
-pub(super) struct Killer {
-    clock: Arc<ManualClock>,
-    killed: AtomicBool,
+/// A process with faults among its calls, one of which may be where it is killed.
+pub(super) struct Process {
+    plan: Arc<FaultPlan>,
+    killer: Arc<Killer>,
 }
 
-impl Killer {
-    pub(super) fn new(clock: Arc<ManualClock>) -> Arc<Self> {
-        Arc::new(Self { clock, killed: AtomicBool::new(false) })
+impl Process {
+    pub(super) fn new(plan: &Arc<FaultPlan>, clock: &Arc<ManualClock>) -> Self {
+        let killer = Killer { clock: clock.clone(), killed: AtomicBool::new(false) };
+        Self { plan: plan.clone(), killer: Arc::new(killer) }
     }
 
-    /// Runs a process to its end, or to where it is killed.
-    pub(super) async fn run<T>(&self, process: impl Future<Output = T>) -> Ended<T> {
-        let mut process = pin!(process);
-        poll_fn(|context| match process.as_mut().poll(context) {
+    /// What its ports are surrounded by.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings::new(self.plan.clone(), self.killer.clone())
+    }
+
+    /// Runs it to its end, or to where it is killed.
+    pub(super) async fn run<T>(&self, mut process: impl Future<Output = T> + Unpin) -> Ended<T> {
+        poll_fn(|context| match pin!(&mut process).poll(context) {
             Poll::Ready(value) => Poll::Ready(Ended::With(value)),
-            Poll::Pending if self.killed.load(Ordering::Relaxed) => Poll::Ready(Ended::Killed),
+            Poll::Pending if self.killer.killed.load(Ordering::Relaxed) => {
+                Poll::Ready(Ended::Killed)
+            }
             Poll::Pending => Poll::Pending,
         })
         .await
     }
+
+    /// The same, where no deadline passes: a call that hangs before its effect is the last one.
+    pub(super) async fn run_to_the_kill<T>(
+        &self,
+        process: impl Future<Output = T> + Unpin,
+    ) -> Ended<T> {
+        let before = self.plan.happened().len();
+        let ended = self.run(process).await;
+        let hangs = self.plan.happened().into_iter().skip(before).any(|it| it == Fault::HangBefore);
+        assert!(!hangs || matches!(ended, Ended::Killed), "{:?}", self.plan.calls());
+        ended
+    }
+}
+
+/// The clock by which faulty ports hang: whoever does so has been killed.
+struct Killer {
+    clock: Arc<ManualClock>,
+    killed: AtomicBool,
 }
 
 #[async_trait]

@@ -11,7 +11,7 @@ use domain::time::{Timestamp, after, before};
 use futures_util::future::join_all;
 
 use super::world::key;
-use super::{End, Ended, FAULTS, World};
+use super::{End, Ended, Faults, World, faults};
 use crate::faulty::FaultPlan;
 
 /// Deliveries after which the sender would give up; two are enough.
@@ -43,22 +43,25 @@ fn dead<Q>(world: &World<Q>, reason: DeadReason, at: Timestamp) -> Entry {
 /// DQ-01, DQ-02: nobody knows the job.
 pub async fn a_delivery_of_an_unknown_job<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |_| None).await;
+    survives(make, faults, |_| None).await;
 }
 
 /// DQ-01, DQ-02: the job was submitted from here.
 pub async fn a_delivery_of_an_expected_job<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |world| Some(world.expected(&job()))).await;
+    survives(make, faults, |world| Some(world.expected(&job()))).await;
 }
 
 /// DQ-01: an earlier delivery wrote the row and never sent its task.
 pub async fn a_delivery_of_a_received_job<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |world| {
+    survives(make, faults, |world| {
         Some(received_at(world, before(world.now(), world.limits.enqueue_grace)))
     })
     .await;
@@ -67,8 +70,9 @@ pub async fn a_delivery_of_a_received_job<Q: Queue + TaskSource + 'static>(
 /// The job was looked at before it had finished.
 pub async fn a_delivery_of_a_job_that_was_put_off<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |world| {
+    survives(make, faults, |world| {
         let later = after(world.now(), Duration::from_mins(15));
         Some(received_at(world, world.now()).put_off(later, Counters::default(), &world.limits))
     })
@@ -78,15 +82,17 @@ pub async fn a_delivery_of_a_job_that_was_put_off<Q: Queue + TaskSource + 'stati
 /// The platform was thought not to know the job any more.
 pub async fn a_delivery_of_a_job_that_was_gone<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |world| Some(dead(world, DeadReason::Gone, world.now()))).await;
+    survives(make, faults, |world| Some(dead(world, DeadReason::Gone, world.now()))).await;
 }
 
 /// DQ-05: the row has expired and is still there.
 pub async fn a_delivery_of_a_job_whose_row_expired<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
-    survives(make, |world| {
+    survives(make, faults, |world| {
         let long_ago = before(world.now(), world.limits.retention.saturating_mul(2));
         Some(dead(world, DeadReason::Failed, long_ago))
     })
@@ -106,33 +112,32 @@ pub async fn fifty_deliveries_at_once<Q: Queue + TaskSource + 'static>(
     assert_eq!(world.tasks().await, 1);
 }
 
-async fn survives<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>, row: Row<Q>) {
-    let without = {
-        let (world, plan) = begin(make, row, FaultPlan::none()).await;
+async fn survives<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
+    row: Row<Q>,
+) {
+    let end_with = async |plan: &Arc<FaultPlan>, processes: usize| {
+        let world = begin(make, row).await;
         let ledger = world.own_ledger();
-        assert_eq!(world.deliver(&job(), &ledger, &plan).await, Ended::With(ACCEPTED));
-        (heal(&world).await, plan.calls())
-    };
-    assert!(!without.1.is_empty());
-    without.0.check(&["extract a stored "]);
-    for (call, name) in without.1.iter().enumerate() {
-        for fault in FAULTS {
-            let (world, plan) = begin(make, row, FaultPlan::at(call, fault)).await;
-            let ledger = world.own_ledger();
-            let ended = world.deliver(&job(), &ledger, &plan).await;
-            let is_told = matches!(ended, Ended::Killed | Ended::With(UNAVAILABLE));
-            assert!(is_told, "{fault:?} of {name}: {ended:?}");
-            assert!(plan.is_used_up(), "{fault:?} of {name}");
-            assert_eq!(heal(&world).await, without.0, "{fault:?} of {name}");
+        for _ in 0..processes {
+            let before = plan.happened().len();
+            let ended = world.deliver(&job(), &ledger, plan).await;
+            let is_told = match ended {
+                Ended::Killed | Ended::With(UNAVAILABLE) => true,
+                Ended::With(status) => status == ACCEPTED && plan.happened().len() == before,
+            };
+            assert!(is_told, "{ended:?}: {:?} of {:?}", plan.happened(), plan.calls());
         }
-    }
+        heal(&world).await
+    };
+    faults::survives(faults, end_with, |end| end.check(&["extract a stored "])).await;
 }
 
 async fn begin<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     row: Row<Q>,
-    plan: Arc<FaultPlan>,
-) -> (World<Q>, Arc<FaultPlan>) {
+) -> World<Q> {
     let world = make().await;
     if let Some(row) = row(&world) {
         world.lay(&row).await;
@@ -141,7 +146,7 @@ async fn begin<Q: Queue + TaskSource + 'static>(
     let mut answer = extract_answer(&id, JobStatus::Completed);
     answer.created_at = Some(before(world.now(), Duration::from_secs(5)));
     world.jobs.answer_extract(&id, Ok(answer));
-    (world, plan)
+    world
 }
 
 /// The sender comes again until it is told that all is well; then the rest is done.

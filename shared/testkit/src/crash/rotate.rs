@@ -14,11 +14,8 @@ use domain::rotate::{Step, Strategy};
 use futures_util::future::join3;
 
 use self::world::version;
-use super::FAULTS;
+use super::Faults;
 use crate::faulty::{Fault, FaultPlan};
-
-/// How far two faults of one rotation may be apart, in calls.
-const APART_MAX: usize = 4;
 
 /// Makes the tests of [`rotate`](crate::crash::rotate) for one vault:
 /// `rotation_crash_tests! { name: memory, make: world() }`.
@@ -32,6 +29,7 @@ macro_rules! rotation_crash_tests {
             $crate::rotation_crash_tests! {
                 @cases $make, [
                     each_call_fails_once,
+                    two_calls_fail,
                     each_step_is_delivered_twice,
                     each_step_twice_at_once,
                     a_new_rotation_follows_one_that_was_given_up,
@@ -51,38 +49,25 @@ macro_rules! rotation_crash_tests {
 
 /// S27, S28: each call of each step fails once, or is the last of its process.
 pub async fn each_call_fails_once(make: &impl AsyncFn() -> RotationWorld) {
-    for strategy in Strategy::ALL {
-        for call in 0..calls(make, strategy).await {
-            for fault in FAULTS {
-                let world = make().await;
-                let plan = FaultPlan::at(call, fault);
-                world.rotate("first", strategy, &Step::ALL, &plan).await;
-                assert!(plan.is_used_up(), "{strategy} {call} {fault:?}");
-                world.end("first", strategy, &format!("{strategy}, call {call}, {fault:?}")).await;
-            }
-        }
-    }
+    calls_fail(make, Faults::Once).await;
 }
 
-/// Two calls fail, close to each other, in all ways. Slow where calls are not made in memory.
+/// Two calls fail that are near each other.
 pub async fn two_calls_fail(make: &impl AsyncFn() -> RotationWorld) {
-    for strategy in Strategy::ALL {
-        for call in 0..calls(make, strategy).await {
-            for apart in 1..=APART_MAX {
-                for faults in pairs() {
-                    let world = make().await;
-                    let plan = FaultPlan::of([(call, faults.0), (call + apart, faults.1)]);
-                    world.rotate("first", strategy, &Step::ALL, &plan).await;
-                    let told = format!("{strategy}, calls {call} and {apart} later, {faults:?}");
-                    world.end("first", strategy, &told).await;
-                }
-            }
-        }
-    }
+    calls_fail(make, Faults::Near).await;
 }
 
-fn pairs() -> impl Iterator<Item = (Fault, Fault)> {
-    FAULTS.into_iter().flat_map(|first| FAULTS.into_iter().map(move |second| (first, second)))
+/// Calls of the steps fail, or are the last of their process.
+pub async fn calls_fail(make: &impl AsyncFn() -> RotationWorld, faults: Faults) {
+    for strategy in Strategy::ALL {
+        for failing in faults.plans(&calls(make, strategy).await) {
+            let world = make().await;
+            let plan = FaultPlan::of(failing.iter().copied());
+            world.rotate("first", strategy, &Step::ALL, &plan).await;
+            assert!(!plan.happened().is_empty(), "{strategy} {failing:?}");
+            world.end("first", strategy, &format!("{strategy}, {failing:?}")).await;
+        }
+    }
 }
 
 /// Each step is delivered twice, the second time after its end, with and without faults.
@@ -123,7 +108,7 @@ pub async fn each_step_twice_at_once(make: &impl AsyncFn() -> RotationWorld) {
 /// A rotation that ended anywhere is given up by its operator, and another one comes to its end.
 pub async fn a_new_rotation_follows_one_that_was_given_up(make: &impl AsyncFn() -> RotationWorld) {
     for strategy in Strategy::ALL {
-        for call in 0..calls(make, strategy).await {
+        for call in 0..calls(make, strategy).await.len() {
             let world = make().await;
             let plan = FaultPlan::at(call, Fault::HangAfter);
             let is_over = world.rotate_until_killed("first", strategy, &plan).await;
@@ -135,13 +120,13 @@ pub async fn a_new_rotation_follows_one_that_was_given_up(make: &impl AsyncFn() 
     }
 }
 
-/// How many calls a rotation makes without faults.
-async fn calls(make: &impl AsyncFn() -> RotationWorld, strategy: Strategy) -> usize {
+/// The calls that a rotation makes without faults.
+async fn calls(make: &impl AsyncFn() -> RotationWorld, strategy: Strategy) -> Vec<&'static str> {
     let world = make().await;
     let plan = FaultPlan::none();
     world.rotate("first", strategy, &Step::ALL, &plan).await;
     world.end("first", strategy, &format!("{strategy}, without faults")).await;
-    let calls = plan.calls().len();
-    assert!(calls > 10, "{:?}", plan.calls());
+    let calls = plan.calls();
+    assert!(calls.len() > 10, "{calls:?}");
     calls
 }

@@ -14,11 +14,11 @@ use domain::testing::{MemoryWebhooks, extract_answer, parent_answer};
 use domain::time::{Timestamp, before};
 
 use super::world::key;
-use super::{End, FAULTS, World};
+use super::{Faults, World, faults};
 use crate::faulty::FaultPlan;
 
 /// Ticks after the faulty one; each may have to make up for the one before.
-const TICKS: u32 = 3;
+const TICKS: usize = 3;
 /// Jobs of one instant: more than a page of a list holds.
 const AT_ONE_INSTANT: u32 = 130;
 
@@ -28,6 +28,7 @@ type Script<Q> = fn(&World<Q>, &MemoryWebhooks, &WebhookId);
 /// SC-10, SC-11: finished and open jobs that only the job lists show.
 pub async fn jobs_that_only_the_lists_show<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world, _, _| {
         for (kind, id, status) in [
@@ -39,13 +40,14 @@ pub async fn jobs_that_only_the_lists_show<Q: Queue + TaskSource + 'static>(
         }
     };
     let ends = &["crawl c dead cancelled ", "extract a stored ", "extract open stored "];
-    survives(make, script, ends).await;
+    survives(make, faults, script, ends).await;
 }
 
 /// SC-08, SC-10: deliveries that were refused, and one that was taken and of whose job the ledger
 /// knows nothing.
 pub async fn jobs_that_only_the_logs_show<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world, webhooks, webhook| {
         for (id, status, answered) in [
@@ -54,21 +56,11 @@ pub async fn jobs_that_only_the_logs_show<Q: Queue + TaskSource + 'static>(
             ("taken", DeliveryStatus::Success, 200),
         ] {
             answers(world, Kind::Extract, id, JobStatus::Completed);
-            let row = Delivery {
-                id: format!("d-{id}"),
-                event_type: EventType::ExtractCompleted,
-                job_id: Some(key(Kind::Extract, id).job_id),
-                attempt_number: Some(1),
-                status,
-                http_status: Some(answered),
-                delivered_at: None,
-                created_at: Some(an_hour_ago(world)),
-            };
-            assert!(webhooks.log(webhook, row));
+            assert!(webhooks.log(webhook, delivery(world, id, 1, status, Some(answered))));
         }
     };
     let ends = &["extract failed stored ", "extract refused stored ", "extract taken stored "];
-    survives(make, script, ends).await;
+    survives(make, faults, script, ends).await;
 }
 
 /// SC-01, SC-08: all ways at once in which word of a job is missed, and none in which it is not. A
@@ -84,17 +76,7 @@ pub async fn jobs_that_were_missed_in_every_way<Q: Queue + TaskSource + 'static>
     let off = WebhookChange { is_active: Some(false), ..WebhookChange::default() };
     webhooks.update(&webhook, &off, Duration::from_secs(1)).await.unwrap();
     let log = |id: &str, number: u32, status, answered| {
-        let row = Delivery {
-            id: format!("d-{id}-{number}"),
-            event_type: EventType::ExtractCompleted,
-            job_id: Some(key(Kind::Extract, id).job_id),
-            attempt_number: Some(number),
-            status,
-            http_status: answered,
-            delivered_at: None,
-            created_at: Some(an_hour_ago(&world)),
-        };
-        assert!(webhooks.log(&webhook, row));
+        assert!(webhooks.log(&webhook, delivery(&world, id, number, status, answered)));
         answers(&world, Kind::Extract, id, JobStatus::Completed);
     };
     for answered in [401, 500, 413] {
@@ -149,6 +131,26 @@ pub async fn jobs_that_were_missed_in_every_way<Q: Queue + TaskSource + 'static>
     assert_eq!((stored.as_slice(), dead), (&expected.map(str::to_owned)[..], AT_ONE_INSTANT));
 }
 
+/// An attempt at telling us that an extract job has finished.
+pub(super) fn delivery<Q>(
+    world: &World<Q>,
+    id: &str,
+    number: u32,
+    status: DeliveryStatus,
+    answered: Option<u16>,
+) -> Delivery {
+    Delivery {
+        id: format!("d-{id}-{number}"),
+        event_type: EventType::ExtractCompleted,
+        job_id: Some(key(Kind::Extract, id).job_id),
+        attempt_number: Some(number),
+        status,
+        http_status: answered,
+        delivered_at: None,
+        created_at: Some(an_hour_ago(world)),
+    }
+}
+
 /// A row that has ended, at this instant.
 pub(crate) fn done<Q>(world: &World<Q>, key: &JobKey, at: Timestamp) -> Entry {
     let state = State::Dead { reason: DeadReason::Failed, error: None, result: None };
@@ -190,42 +192,26 @@ pub(crate) fn answers<Q>(world: &World<Q>, kind: Kind, id: &str, status: JobStat
     }
 }
 
+/// Ticks with these faults; then those of whoever is left.
 async fn survives<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
     script: Script<Q>,
     ends: &[&str],
 ) {
-    let plan = FaultPlan::none();
-    let without = end_with(make, script, &plan).await;
-    let calls = plan.calls();
-    assert!(!calls.is_empty());
-    without.check(ends);
-    for (call, name) in calls.iter().enumerate() {
-        for fault in FAULTS {
-            let plan = FaultPlan::at(call, fault);
-            let with = end_with(make, script, &plan).await;
-            assert!(plan.is_used_up(), "{fault:?} of {name} ({call})");
-            assert_eq!(with, without, "{fault:?} of {name} ({call})");
+    let end_with = async |plan: &Arc<FaultPlan>, processes: usize| {
+        let world = make().await;
+        let (webhooks, webhook) = world.subscribed().await;
+        script(&world, &webhooks, &webhook);
+        let well = FaultPlan::none();
+        let ticks = std::iter::repeat_n(plan, processes);
+        for plan in ticks.chain(std::iter::repeat_n(&well, TICKS)) {
+            // Whatever came of it: others follow.
+            drop(world.tick(&webhooks, plan).await);
+            world.clock.advance(Duration::from_mins(10));
         }
-    }
-}
-
-/// A tick with these faults; then whoever is left.
-async fn end_with<Q: Queue + TaskSource + 'static>(
-    make: &impl AsyncFn() -> World<Q>,
-    script: Script<Q>,
-    plan: &Arc<FaultPlan>,
-) -> End {
-    let world = make().await;
-    let (webhooks, webhook) = world.subscribed().await;
-    script(&world, &webhooks, &webhook);
-    // Whatever came of it: others follow.
-    drop(world.tick(&webhooks, plan).await);
-    let well = FaultPlan::none();
-    for _ in 0..TICKS {
-        world.clock.advance(Duration::from_mins(10));
-        drop(world.tick(&webhooks, &well).await);
-    }
-    world.settle().await;
-    world.end().await
+        world.settle().await;
+        world.end().await
+    };
+    faults::survives(faults, end_with, |end| end.check(ends)).await;
 }

@@ -1,30 +1,50 @@
 //! Tasks, by what the platform says of their jobs.
 
+use std::sync::Arc;
+
 use domain::job::{JobError, JobKey, JobStatus, Kind};
+use domain::pause::Scope;
 use domain::ports::{
     ApiError, ApiErrorKind, ExtractJob, Item, ParentPage, Queue, RawJson, TaskSource,
 };
 use domain::testing::{ScriptedSubmit, extract_answer, parent_answer};
 use domain::time::Timestamp;
 
+use super::probe::was_in_trouble;
 use super::world::key;
-use super::{End, FAULTS, World};
+use super::{End, Faults, World, faults};
 use crate::faulty::FaultPlan;
 
 /// Lays down what the platform says.
 type Script<Q> = fn(&World<Q>);
 
-/// A case: the job, whether it was submitted from here, what the platform says, and how the rows
-/// stand in the end.
-struct Case<Q> {
+/// A case: the job, whether it was submitted from here, what the platform says, how the rows stand in
+/// the end, and which trouble of the account has just had its time.
+pub(super) struct Case<Q> {
     kind: Kind,
     is_ours: bool,
     script: Script<Q>,
     ends: &'static [&'static str],
+    trouble: Option<Scope>,
+}
+
+impl<Q> Case<Q> {
+    fn foreign(kind: Kind, ends: &'static [&'static str], script: Script<Q>) -> Self {
+        Self { kind, is_ours: false, script, ends, trouble: None }
+    }
+
+    pub(super) fn ours(kind: Kind, ends: &'static [&'static str], script: Script<Q>) -> Self {
+        Self { is_ours: true, ..Self::foreign(kind, ends, script) }
+    }
+
+    /// The same, when the account was in trouble until now.
+    pub(super) fn after_trouble(self, of: Scope) -> Self {
+        Self { trouble: Some(of), ..self }
+    }
 }
 
 /// One more try, which is paid for once.
-const RESUBMITTED: &[&str] = &["extract a superseded job-1 ", "extract job-1 stored "];
+pub(super) const RESUBMITTED: &[&str] = &["extract a superseded job-1 ", "extract job-1 stored "];
 
 fn created_at() -> Option<Timestamp> {
     "2026-11-29T23:59:59Z".parse().ok()
@@ -41,14 +61,14 @@ fn answer(job: &JobKey, status: JobStatus) -> ExtractJob {
 }
 
 /// The job's answers, one after the other; the last one stays.
-fn answers<Q>(world: &World<Q>, statuses: impl IntoIterator<Item = JobStatus>) {
+pub(super) fn answers<Q>(world: &World<Q>, statuses: impl IntoIterator<Item = JobStatus>) {
     for status in statuses {
         world.jobs.answer_extract(&extract().job_id, Ok(answer(&extract(), status)));
     }
 }
 
 /// The job failed retryably; the next try becomes this, and is completed.
-fn fails<Q>(world: &World<Q>, next: Option<ScriptedSubmit>) {
+pub(super) fn fails<Q>(world: &World<Q>, next: Option<ScriptedSubmit>) {
     let error = Some(JobError::new("TIMEOUT", "", true));
     let failed = ExtractJob { error, ..answer(&extract(), JobStatus::Failed) };
     world.jobs.answer_extract(&extract().job_id, Ok(failed));
@@ -76,63 +96,52 @@ fn parent<Q>(world: &World<Q>, status: JobStatus, count: u32) {
 }
 
 /// DQ-02, DQ-06: stored, once.
-pub async fn a_completed_job<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+pub async fn a_completed_job<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
+) {
     let script: Script<Q> = |world| answers(world, [JobStatus::Completed]);
-    survives(
-        make,
-        Case { kind: Kind::Extract, is_ours: false, script, ends: &["extract a stored "] },
-    )
-    .await;
+    survives(make, faults, Case::foreign(Kind::Extract, &["extract a stored "], script)).await;
 }
 
 /// DQ-02, DQ-06: stored, once, with its lineage.
 pub async fn a_completed_job_of_ours<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| answers(world, [JobStatus::Completed]);
-    survives(
-        make,
-        Case { kind: Kind::Extract, is_ours: true, script, ends: &["extract a stored "] },
-    )
-    .await;
+    survives(make, faults, Case::ours(Kind::Extract, &["extract a stored "], script)).await;
 }
 
 /// Put off until it is finished.
 pub async fn a_job_that_is_not_finished<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> =
         |world| answers(world, [JobStatus::Queued, JobStatus::Processing, JobStatus::Completed]);
-    survives(
-        make,
-        Case { kind: Kind::Extract, is_ours: false, script, ends: &["extract a stored "] },
-    )
-    .await;
+    survives(make, faults, Case::foreign(Kind::Extract, &["extract a stored "], script)).await;
 }
 
 /// Given up.
-pub async fn a_cancelled_job<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+pub async fn a_cancelled_job<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
+) {
     let script: Script<Q> = |world| answers(world, [JobStatus::Cancelled]);
-    survives(
-        make,
-        Case { kind: Kind::Extract, is_ours: true, script, ends: &["extract a dead cancelled "] },
-    )
-    .await;
+    survives(make, faults, Case::ours(Kind::Extract, &["extract a dead cancelled "], script)).await;
 }
 
 /// Given up, since nobody knows what was asked for.
 pub async fn a_failed_job_of_nobody<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| fails(world, None);
     survives(
         make,
-        Case {
-            kind: Kind::Extract,
-            is_ours: false,
-            script,
-            ends: &["extract a dead unlinked_failure "],
-        },
+        faults,
+        Case::foreign(Kind::Extract, &["extract a dead unlinked_failure "], script),
     )
     .await;
 }
@@ -140,24 +149,27 @@ pub async fn a_failed_job_of_nobody<Q: Queue + TaskSource + 'static>(
 /// WK-14: paid for once more, and no more.
 pub async fn a_failed_job_that_is_tried_again<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| fails(world, None);
-    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+    survives(make, faults, Case::ours(Kind::Extract, RESUBMITTED, script)).await;
 }
 
 /// WK-14: the job of a lost answer is looked for before anybody pays again.
 pub async fn a_failed_job_whose_next_try_is_not_answered<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| {
         fails(world, Some(ScriptedSubmit::AcceptedUnanswered(key(Kind::Extract, "job-1").job_id)));
     };
-    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+    survives(make, faults, Case::ours(Kind::Extract, RESUBMITTED, script)).await;
 }
 
 /// The platform is busy: nothing is paid, and the try is made later.
 pub async fn a_failed_job_whose_next_try_is_refused_for_now<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| {
         let throttled = ApiError {
@@ -167,22 +179,23 @@ pub async fn a_failed_job_whose_next_try_is_refused_for_now<Q: Queue + TaskSourc
         };
         fails(world, Some(ScriptedSubmit::Refused(throttled)));
     };
-    survives(make, Case { kind: Kind::Extract, is_ours: true, script, ends: RESUBMITTED }).await;
+    survives(make, faults, Case::ours(Kind::Extract, RESUBMITTED, script)).await;
 }
 
 /// DQ-06: three parts and what makes them count.
 pub async fn a_batch_of_three_pages<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| parent(world, JobStatus::Completed, 101);
-    survives(make, Case { kind: Kind::Batch, is_ours: false, script, ends: &["batch a stored "] })
-        .await;
+    survives(make, faults, Case::foreign(Kind::Batch, &["batch a stored "], script)).await;
 }
 
 /// Stored, and with it the row that asks once more for the item that failed, in one write; then that
 /// is paid for once.
 pub async fn a_batch_whose_failed_item_is_asked_for_again<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
 ) {
     let script: Script<Q> = |world| {
         let (batch, next) = (key(Kind::Batch, "a"), key(Kind::Batch, "job-1"));
@@ -197,45 +210,40 @@ pub async fn a_batch_whose_failed_item_is_asked_for_again<Q: Queue + TaskSource 
         world.jobs.answer_parent(&next, Ok(ParentPage { created_at: created_at(), ..answer }));
     };
     let ends = &["batch a stored ", "batch follow-up-", "batch job-1 stored "];
-    survives(make, Case { kind: Kind::Batch, is_ours: true, script, ends }).await;
+    survives(make, faults, Case::ours(Kind::Batch, ends, script)).await;
 }
 
 /// Given up, with what there was.
-pub async fn a_failed_batch<Q: Queue + TaskSource + 'static>(make: &impl AsyncFn() -> World<Q>) {
+pub async fn a_failed_batch<Q: Queue + TaskSource + 'static>(
+    make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
+) {
     let script: Script<Q> = |world| parent(world, JobStatus::Failed, 60);
-    survives(
-        make,
-        Case { kind: Kind::Batch, is_ours: true, script, ends: &["batch a dead failed "] },
-    )
-    .await;
+    survives(make, faults, Case::ours(Kind::Batch, &["batch a dead failed "], script)).await;
 }
 
-async fn survives<Q: Queue + TaskSource + 'static>(
+pub(super) async fn survives<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
+    faults: Faults,
     case: Case<Q>,
 ) {
-    let plan = FaultPlan::none();
-    let without = end_with(make, &case, &plan).await;
-    let calls = plan.calls();
-    assert!(!calls.is_empty());
-    without.check(case.ends);
-    let superseded = without.rows.iter().filter(|row| row.contains(" superseded ")).count();
-    assert_eq!(without.paid.len(), superseded, "{without:?}");
-    for (call, name) in calls.iter().enumerate() {
-        for fault in FAULTS {
-            let plan = FaultPlan::at(call, fault);
-            let with = end_with(make, &case, &plan).await;
-            assert!(plan.is_used_up(), "{fault:?} of {name} ({call})");
-            assert_eq!(with, without, "{fault:?} of {name} ({call})");
-        }
-    }
+    let end_with = async |plan: &Arc<FaultPlan>, processes: usize| {
+        end_with(make, &case, plan, processes).await
+    };
+    let is_right = |end: &End| {
+        end.check(case.ends);
+        let superseded = end.rows.iter().filter(|row| row.contains(" superseded ")).count();
+        assert_eq!(end.paid.len(), superseded, "{end:?}");
+    };
+    faults::survives(faults, end_with, is_right).await;
 }
 
-/// A worker with these faults; then whoever is left.
+/// Workers with these faults; then whoever is left.
 async fn end_with<Q: Queue + TaskSource + 'static>(
     make: &impl AsyncFn() -> World<Q>,
     case: &Case<Q>,
-    plan: &std::sync::Arc<FaultPlan>,
+    plan: &Arc<FaultPlan>,
+    processes: usize,
 ) -> End {
     let world = make().await;
     let job = key(case.kind, "a");
@@ -244,7 +252,12 @@ async fn end_with<Q: Queue + TaskSource + 'static>(
     }
     world.deliver_well(&job, &*world.own_ledger()).await;
     (case.script)(&world);
-    world.work(&job, plan).await;
+    if let Some(scope) = case.trouble {
+        was_in_trouble(&world, scope).await;
+    }
+    for _ in 0..processes {
+        world.work(&job, plan).await;
+    }
     let objects = world.objects();
     world.settle().await;
     let later = world.objects();

@@ -31,9 +31,9 @@ use domain::time::{Timestamp, after};
 use domain::work::work;
 
 use super::end::{End, standing};
-use super::process::{Ended, Killer, Still};
+use super::process::{Brief, Ended, Process, Still};
 use crate::faulty::{
-    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultyWebhooks, Surroundings,
+    FaultPlan, FaultyJobs, FaultyLedger, FaultyQueue, FaultyResults, FaultyWebhooks,
 };
 
 /// The signing secret of every delivery.
@@ -151,13 +151,12 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         ledger: &Arc<dyn Ledger>,
         plan: &Arc<FaultPlan>,
     ) -> Ended<u16> {
-        let killer = Killer::new(self.clock.clone());
-        let surroundings = Surroundings::new(plan.clone(), killer.clone());
+        let process = Process::new(plan, &self.clock);
         let clock = Still(self.clock.clone());
-        let ledger = FaultyLedger::new(ledger.clone(), surroundings.clone());
-        let queue = FaultyQueue::new(self.queue.clone(), surroundings);
+        let ledger = FaultyLedger::new(ledger.clone(), process.surroundings());
+        let queue = FaultyQueue::new(self.queue.clone(), process.surroundings());
         let ports = self.ports(&ledger, &queue, &clock);
-        killer.run(self.receive(ports.announcing(), job)).await
+        process.run_to_the_kill(Box::pin(self.receive(ports.announcing(), job))).await
     }
 
     /// A receiver without faults gets one delivery by this ledger itself; its status.
@@ -198,34 +197,54 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         plan: &Arc<FaultPlan>,
         act: impl AsyncFnOnce(Ports<'_>) -> T,
     ) -> Ended<T> {
-        let killer = Killer::new(self.clock.clone());
-        let surroundings = || Surroundings::new(plan.clone(), killer.clone());
-        let clock = Still(self.clock.clone());
-        let ledger = FaultyLedger::new(self.ledger.clone(), surroundings());
-        let queue = FaultyQueue::new(self.queue.clone(), surroundings());
-        let jobs = FaultyJobs::new(self.jobs.clone(), surroundings());
-        let results = FaultyResults::new(self.results.clone(), surroundings());
+        let none = Arc::new(MemoryWebhooks::new(self.clock.clone()));
+        self.process_with(&none, plan, async |ports| act(ports.steps).await).await
+    }
+
+    /// The same, with these webhooks of the account.
+    pub(crate) async fn process_with<T>(
+        &self,
+        webhooks: &Arc<MemoryWebhooks>,
+        plan: &Arc<FaultPlan>,
+        act: impl AsyncFnOnce(TickPorts<'_>) -> T,
+    ) -> Ended<T> {
+        let process = Process::new(plan, &self.clock);
+        let clock = Brief(self.clock.clone());
+        let ledger = FaultyLedger::new(self.ledger.clone(), process.surroundings());
+        let queue = FaultyQueue::new(self.queue.clone(), process.surroundings());
+        let jobs = FaultyJobs::new(self.jobs.clone(), process.surroundings());
+        let results = FaultyResults::new(self.results.clone(), process.surroundings());
+        let webhooks = FaultyWebhooks::new(webhooks.clone(), process.surroundings());
         let (pauses, looks) = (Pauses::default(), LookRate::default());
-        let ports = Ports {
+        let steps = Ports {
             jobs: &jobs,
             results: &results,
             pauses: &pauses,
             looks: &looks,
             ..self.ports(&ledger, &queue, &clock)
         };
-        killer.run(act(ports)).await
+        process.run_to_the_kill(Box::pin(act(TickPorts { steps, webhooks: &webhooks }))).await
     }
 
     /// The account's webhooks, one of them for the event of extract jobs, and its id.
     pub(crate) async fn subscribed(&self) -> (Arc<MemoryWebhooks>, WebhookId) {
         let webhooks = Arc::new(MemoryWebhooks::new(self.clock.clone()));
+        let id = self.subscribe(&webhooks, None).await;
+        (webhooks, id)
+    }
+
+    /// One more webhook for the event of extract jobs.
+    pub(crate) async fn subscribe(
+        &self,
+        webhooks: &MemoryWebhooks,
+        description: Option<String>,
+    ) -> WebhookId {
         let new = NewWebhook {
             url: "https://example.com/webhook".to_owned(),
             event_type: EventType::ExtractCompleted,
-            description: None,
+            description,
         };
-        let created = webhooks.create(&new, Duration::from_secs(1)).await.unwrap();
-        (webhooks, created.webhook.id)
+        webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id
     }
 
     /// A scheduler runs once, with these faults.
@@ -234,25 +253,11 @@ impl<Q: Queue + TaskSource + 'static> World<Q> {
         webhooks: &Arc<MemoryWebhooks>,
         plan: &Arc<FaultPlan>,
     ) -> Ended<Result<TickReport, PortError>> {
-        let killer = Killer::new(self.clock.clone());
-        let surroundings = || Surroundings::new(plan.clone(), killer.clone());
-        let clock = Still(self.clock.clone());
-        let ledger = FaultyLedger::new(self.ledger.clone(), surroundings());
-        let queue = FaultyQueue::new(self.queue.clone(), surroundings());
-        let jobs = FaultyJobs::new(self.jobs.clone(), surroundings());
-        let webhooks = FaultyWebhooks::new(webhooks.clone(), surroundings());
-        let (pauses, looks) = (Pauses::default(), LookRate::default());
-        let steps = Ports {
-            jobs: &jobs,
-            pauses: &pauses,
-            looks: &looks,
-            ..self.ports(&ledger, &queue, &clock)
-        };
-        let ports = TickPorts { steps, webhooks: &webhooks };
         let until = after(self.clock.now(), MINUTE);
         let term = Term { until, claimed_until: Some(until) };
         let (rules, mut first) = (Rules::default(), Part::default());
-        killer.run(tick(ports, &rules, &mut first, term)).await
+        let ticked = async |ports: TickPorts<'_>| tick(ports, &rules, &mut first, term).await;
+        self.process_with(webhooks, plan, ticked).await
     }
 
     /// Works, by this ledger itself, a task for a job.

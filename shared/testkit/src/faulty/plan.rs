@@ -87,6 +87,12 @@ impl FaultPlan {
         state.faults.keys().all(|call| *call < state.calls.len())
     }
 
+    /// The faults that have happened, in order.
+    pub fn happened(&self) -> Vec<Fault> {
+        let state = self.state();
+        state.faults.range(..state.calls.len()).map(|(_, fault)| *fault).collect()
+    }
+
     fn next(&self, call: &'static str) -> Option<Fault> {
         let mut state = self.state();
         let number = state.calls.len();
@@ -256,6 +262,7 @@ mod tests {
         assert!(!plan.is_used_up());
         assert_eq!(plan.next("b"), Some(Fault::FailBefore));
         assert!(plan.is_used_up());
+        assert_eq!(plan.happened(), [Fault::FailBefore]);
         plan.fail_next(Fault::FailAfter);
         assert_eq!(plan.next("c"), Some(Fault::FailAfter));
         plan.fail_next(Fault::FailAfter);

@@ -6,7 +6,7 @@ use domain::announce::AnnouncePorts;
 use domain::envelope::EventType;
 use domain::limits::Limits;
 use domain::ports::{
-    Clock, Control, NewWebhook, SecretSource, SlotId, Vault, VersionId, Webhook, Webhooks,
+    Clock, Ledger, NewWebhook, SecretSource, SlotId, Vault, VersionId, Webhook, Webhooks,
 };
 use domain::retire::{RetirePorts, rows, work_off};
 use domain::rotate::{Done, RotatePorts, Rotation, Staging, Step, Strategy, rotate};
@@ -14,8 +14,8 @@ use domain::signature::secret::Secret;
 use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryWebhooks, SeededRandom};
 use domain::time::after;
 
-use super::super::process::{Brief, Ended, Killer};
-use crate::faulty::{FaultPlan, FaultyLedger, FaultyVault, FaultyWebhooks, Surroundings};
+use super::super::process::{Brief, Ended, Process};
+use crate::faulty::{FaultPlan, FaultyLedger, FaultyVault, FaultyWebhooks};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// What a function is given for one step.
@@ -37,7 +37,7 @@ pub struct RotationWorld {
     slot: SlotId,
     stage: Option<Stage>,
     webhooks: Arc<MemoryWebhooks>,
-    ledger: Arc<MemoryLedger>,
+    ledger: Arc<dyn Ledger>,
     queue: MemoryQueue,
     random: SeededRandom,
     limits: Limits,
@@ -87,6 +87,12 @@ impl RotationWorld {
         self
     }
 
+    /// With this ledger, which is empty.
+    #[must_use]
+    pub fn on(self, ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, ..self }
+    }
+
     /// Keeps something, such as a temporary folder, as long as the world stands.
     #[must_use]
     pub fn keeping(mut self, keep: impl Any) -> Self {
@@ -129,11 +135,10 @@ impl RotationWorld {
         step: Step,
         plan: &Arc<FaultPlan>,
     ) -> Ended<Option<Done>> {
-        let killer = Killer::new(self.clock.clone());
-        let surroundings = || Surroundings::new(plan.clone(), killer.clone());
-        let vault = FaultyVault::new(self.vault.clone(), surroundings());
-        let webhooks = FaultyWebhooks::new(self.webhooks.clone(), surroundings());
-        let ledger = FaultyLedger::new(self.ledger.clone(), surroundings());
+        let process = Process::new(plan, &self.clock);
+        let vault = FaultyVault::new(self.vault.clone(), process.surroundings());
+        let webhooks = FaultyWebhooks::new(self.webhooks.clone(), process.surroundings());
+        let ledger = FaultyLedger::new(self.ledger.clone(), process.surroundings());
         let clock = Brief(self.clock.clone());
         let ports = RotatePorts {
             vault: &vault,
@@ -144,7 +149,7 @@ impl RotationWorld {
             limits: &self.limits,
         };
         let (rotation, until) = (self.rotation(name, strategy), after(self.clock.now(), STEP));
-        killer.run(async { rotate(ports, &rotation, step, until).await.ok() }).await
+        process.run(Box::pin(async { rotate(ports, &rotation, step, until).await.ok() })).await
     }
 
     /// Takes steps, each again and again until it is done.
@@ -220,8 +225,7 @@ impl RotationWorld {
             assert!(retired.blocked.is_empty(), "{told}: {retired:?}");
             self.assert_covered(strategy, told).await;
         }
-        let control: &dyn Control = &*self.ledger;
-        assert_eq!(rows::list(control).await.unwrap(), [], "{told}");
+        assert_eq!(rows::list(&*self.ledger).await.unwrap(), [], "{told}");
         let slot = self.vault.read(&self.slot).await.unwrap();
         let current = slot.current.unwrap();
         assert_eq!(current.id, version(name), "{told}");
