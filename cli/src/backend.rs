@@ -16,12 +16,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::embedded::secrets::{FileVault, SecretsFile};
+use ::embedded::secrets::{FileVault, RotationLock, SecretsFile};
 use async_trait::async_trait;
 use domain::ports::{
     Clock, DeadLetterQueue, Jobs, Ledger, PortError, Queue, Results, SlotId, TaskSource, Vault,
     Webhooks,
 };
+use domain::time::Timestamp;
 use scraper_api::{ApiKey, Config, KeySource, PaceSettings, Paced, Rekeyed, ScraperApi};
 use settings::Settings;
 
@@ -185,6 +186,18 @@ impl Site {
             }
             #[cfg(feature = "aws")]
             Place::Aws(bundle) => Arc::new(bundle.secrets(&self.settings)),
+        }
+    }
+
+    /// The right to rotate the secrets that are kept in a file; `None` where there is no file.
+    ///
+    /// # Errors
+    /// While another process has it.
+    pub(crate) fn rotation_lock(&self, now: Timestamp) -> Result<Option<RotationLock>, CliError> {
+        match &self.place {
+            Place::Folder => embedded::rotation_lock(&self.settings, now),
+            #[cfg(feature = "aws")]
+            Place::Aws(_) => Ok(None),
         }
     }
 

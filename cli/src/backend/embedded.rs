@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::ports::{Clock, PortError, Webhooks};
+use domain::time::Timestamp;
+use embedded::secrets::{RotationLock, RotationLockError, SecretsFile};
 use embedded::{OpenError, SqliteStore};
 use results::ObjectResults;
 use scraper_api::KeySource;
@@ -78,6 +80,31 @@ pub(super) fn store(settings: &Settings) -> Result<Store, CliError> {
         dead_letters: None,
         results,
         root: Root::Folder(settings.results_dir()),
+    })
+}
+
+/// The right to rotate the secrets of the file; `None` where there is none.
+///
+/// # Errors
+/// While another process has it.
+pub(super) fn rotation_lock(
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Option<RotationLock>, CliError> {
+    let file = settings.secrets_file();
+    if !file.exists() {
+        return Ok(None);
+    }
+    let holder = format!("process {}, since {now:.0}", std::process::id());
+    let lock = RotationLock::acquire(&SecretsFile::new(&file), &holder);
+    lock.map(Some).map_err(|error| match error {
+        RotationLockError::Held { .. } => CliError::new(Exit::TryAgain, error.to_string()).hint(
+            "wait for its end: each webhook takes it five minutes at most; or end that process, and \
+             run the same command again, which goes on where it stopped",
+        ),
+        RotationLockError::Io { .. } => {
+            CliError::new(Exit::System, "cannot lock the secrets file").because(error)
+        }
     })
 }
 

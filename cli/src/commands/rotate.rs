@@ -10,7 +10,8 @@ use domain::envelope::EventType;
 use domain::job::Kind;
 use domain::ports::{Clock as _, Random as _, Slot, SlotId, Vault, VersionId, Webhook};
 use domain::rotate::{
-    Done, Refusal, RotateError, RotatePorts, Rotation, Staging, Step, Strategy, rotate_whole,
+    Done, Others, Refusal, RotateError, RotatePorts, Rotation, Staging, Step, Strategy,
+    rotate_whole,
 };
 use domain::signature::secret::Secret;
 use domain::time::after;
@@ -25,8 +26,7 @@ use crate::exit::Exit;
 use crate::output::{Output, note};
 use crate::subscribing::account;
 
-/// Longest time for one rotation. A process that is killed keeps others from rotating the same
-/// subscription until it would have been over.
+/// Longest time for one rotation.
 const ROTATION_MAX: Duration = Duration::from_mins(5);
 
 /// Replace the signing secrets of webhooks, and lose no delivery.
@@ -35,8 +35,8 @@ const ROTATION_MAX: Duration = Duration::from_mins(5);
 /// and takes the place of the first when receivers know its secret and it is seen to work; `serve`
 /// takes the old one away. An account that has no room for another webhook rotates `in-place`: what
 /// the platform signs before receivers know the new secret is refused, and found in the delivery
-/// log. It may run beside `serve`, takes some ten seconds for each webhook, and goes on where it
-/// stopped when it is run again. On AWS it has Secrets Manager begin the rotation, where one is
+/// log. It may run beside `serve`, takes some ten seconds for each webhook, and goes on at once where
+/// it stopped, or was killed, when it is run again. On AWS it has Secrets Manager begin the rotation, where one is
 /// configured.
 #[derive(Debug, Args)]
 pub(crate) struct Rotate {
@@ -88,6 +88,9 @@ impl Rotate {
 
     async fn rotate(&self, output: Output, site: &Site) -> Result<(), CliError> {
         let (vault, api) = (site.vault(), site.api().await?);
+        // Before anything is read: whatever of another rotation is found was left by one that ended.
+        let lock = site.rotation_lock(SystemClock.now())?;
+        let others = if lock.is_some() { Others::Excluded } else { Others::Possible };
         let limits = &site.settings.limits;
         let webhooks = account(&*api, limits.call_timeout).list().await?.webhooks;
         let chosen = self.choose(&*vault, &webhooks).await?;
@@ -113,7 +116,7 @@ impl Rotate {
         let (all, mut failed) = (chosen.len(), None);
         let (mut done, mut left) = (Vec::new(), Vec::new());
         for subscription in chosen {
-            match here(ports, &subscription, strategy).await {
+            match here(ports, &subscription, strategy, others).await {
                 Ok(successor) => {
                     output.print(&Row::rotated(&subscription, successor))?;
                     done.push(subscription);
@@ -204,6 +207,7 @@ async fn here(
     ports: RotatePorts<'_>,
     subscription: &Subscription,
     strategy: Strategy,
+    others: Others,
 ) -> Result<Option<String>, CliError> {
     let version = match &subscription.pending {
         Some(pending) => pending.clone(),
@@ -213,7 +217,7 @@ async fn here(
     let slot = subscription.slot.clone();
     let rotation = Rotation { slot, version, strategy, staging: Staging::ByUs };
     let until = after(SystemClock.now(), ROTATION_MAX);
-    rotate_whole(ports, &rotation, until, tell).await.map_err(failed)?;
+    rotate_whole(ports, &rotation, until, others, tell).await.map_err(failed)?;
     let current = ports.vault.read(&subscription.slot).await?.current;
     let secret = current.as_ref().and_then(|version| version.secret());
     Ok(secret.and_then(Secret::webhook_id).map(str::to_owned))
@@ -237,10 +241,7 @@ fn failed(error: RotateError) -> CliError {
     match error {
         RotateError::Port(error) => error.into(),
         RotateError::Api(error) => error.into(),
-        RotateError::Busy => CliError::new(Exit::TryAgain, error.to_string()).hint(
-            "run the same command again when it has ended; five minutes later, if it was killed",
-        ),
-        RotateError::OutOfTime => {
+        RotateError::Busy | RotateError::OutOfTime => {
             CliError::new(Exit::TryAgain, error.to_string()).hint("run the same command again")
         }
         RotateError::Refused(refusal) => {

@@ -1,6 +1,7 @@
 //! `gleaner webhooks ensure` and `gleaner rotate` against the simulated platform.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use domain::signature::secret::Stage;
@@ -8,6 +9,7 @@ use embedded::secrets::{SecretsFile, StoredSecret};
 use serde_json::Value;
 use simulator::{Config, Running, SystemClock};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 
 use super::process::{command, run};
@@ -190,11 +192,45 @@ async fn of_two_who_rotate_at_once_one_is_refused() {
     codes.sort_unstable();
     assert_eq!(codes, [0, 75], "{} {}", one.2, other.2);
     let refused = if one.0 == 75 { one.2 } else { other.2 };
-    assert!(refused.contains("another rotation of this subscription is at work"), "{refused}");
+    assert!(refused.contains("another rotation is at work on"), "{refused}");
+    assert!(
+        refused.contains(": process ") && refused.contains("five minutes at most"),
+        "{refused}"
+    );
     let webhooks = account.there_are().await;
     let active: Vec<_> = webhooks.iter().filter(|(_, is_active)| *is_active).collect();
     let [(active, _)] = active.as_slice() else { panic!("{webhooks:?}") };
     assert_eq!(account.kept(Stage::Current).unwrap().0, *active);
+    account.platform.stop.stop().await;
+}
+
+/// A rotation that was killed is gone on with at once, and leaves no webhook behind whose deliveries
+/// would be refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_rotation_is_gone_on_with_at_once() {
+    let account = Account::new().await;
+    account.rows(&[&EXTRACT[..], &["--event", "extract"]].concat()).await;
+    let (old, _) = account.kept(Stage::Current).unwrap();
+    // Killed while it waits for the receivers.
+    let mut killed = account.command(&["rotate"]);
+    killed.env("GLEANER_LIMITS_SECRET_COOLDOWN", "60s").stderr(Stdio::piped());
+    let mut child = killed.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line.contains("is registered") {
+            break;
+        }
+    }
+    child.kill().await.unwrap();
+    let (pending, _) = account.kept(Stage::Pending).unwrap();
+    account.rows(&["rotate", "--json"]).await;
+    let (current, _) = account.kept(Stage::Current).unwrap();
+    assert_eq!(current, pending);
+    let mut wanted = vec![(current, true), (old, false)];
+    wanted.sort();
+    let mut there = account.there_are().await;
+    there.sort();
+    assert_eq!(there, wanted);
     account.platform.stop.stop().await;
 }
 

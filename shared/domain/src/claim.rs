@@ -40,6 +40,33 @@ pub async fn take(
     if held.is_some_and(|held| held.until > now) {
         return Ok(None);
     }
+    write_next(control, name, version, holder, until).await
+}
+
+/// Takes a claim until an instant, whoever has it: for callers with proof that its holder has ended.
+///
+/// # Contract
+/// As [`take`]; `None` if somebody else took it in the same moment.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn take_over(
+    control: &dyn Control,
+    name: &str,
+    holder: &str,
+    until: Timestamp,
+) -> Result<Option<Claim>, PortError> {
+    let (version, _) = load(control, name).await?;
+    write_next(control, name, version, holder, until).await
+}
+
+async fn write_next(
+    control: &dyn Control,
+    name: &str,
+    version: u64,
+    holder: &str,
+    until: Timestamp,
+) -> Result<Option<Claim>, PortError> {
     let claim = Claim {
         name: name.to_owned(),
         version: version.saturating_add(1),

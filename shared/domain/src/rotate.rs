@@ -89,6 +89,16 @@ impl Strategy {
     }
 }
 
+/// Whether another process may be at work on a slot of the same vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// It may.
+    Possible,
+    /// None is, nor can begin: the caller holds a lock that each of them takes, and that the system
+    /// takes from a process however it ends.
+    Excluded,
+}
+
 /// Who labels the version that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Staging {

@@ -1,7 +1,7 @@
 //! A lock file: held by one process at a time, released by the system however that process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 /// A lock that is held.
@@ -19,6 +19,12 @@ impl FileLock {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// Writes into the file what others may know.
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        self.file.set_len(0)?;
+        (&self.file).write_all(text.as_bytes())
     }
 }
 

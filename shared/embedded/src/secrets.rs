@@ -3,6 +3,7 @@
 
 mod file;
 mod read;
+mod rotation_lock;
 mod vault;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use domain::signature::secret::{Secret, SecretError};
 
 pub use file::{SecretsFile, SecretsFileError, StoredSecret};
 pub use read::ReadError;
+pub use rotation_lock::{RotationLock, RotationLockError};
 pub use vault::FileVault;
 
 /// The port's name in errors.

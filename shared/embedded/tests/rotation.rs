@@ -27,3 +27,8 @@ async fn world() -> RotationWorld {
 }
 
 testkit::rotation_crash_tests! { name: file, make: world().await }
+
+#[test]
+fn a_killed_rotation_is_gone_on_with_at_once() {
+    testkit::run(testkit::crash::rotate::a_killed_rotation_is_gone_on_with_at_once(&world));
+}

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::hold::{hold, release, take};
+use super::hold::{hold, release, take, take_over};
 use super::plan::{Known, Plan, Standing, plan, standing, webhook_of};
-use super::{Done, Refusal, RotateError, RotatePorts, Rotation, Step};
+use super::{Done, Others, PROTECTED, Refusal, RotateError, RotatePorts, Rotation, Step};
 use crate::ports::{
     ApiError, ApiErrorKind, NewWebhook, PortError, Promoted, PutPending, Slot, SlotId, SubmitError,
     VersionId, WebhookChange, WebhookId,
@@ -42,7 +42,7 @@ pub async fn rotate(
 ) -> Result<Done, RotateError> {
     let claim = hold(ports, &rotation.slot, deadline).await?;
     let left = between(ports.clock.now(), deadline).saturating_sub(RELEASE_TIME);
-    let taken = within(ports.clock, left, take_step(ports, rotation, step)).await;
+    let taken = within(ports.clock, left, take_step(ports, rotation, step, PROTECTED)).await;
     release(ports, claim).await;
     taken.unwrap_or(Err(RotateError::OutOfTime))
 }
@@ -50,7 +50,9 @@ pub async fn rotate(
 /// Takes all steps, one after the other; `told` hears of each.
 ///
 /// # Contract
-/// As [`rotate`]; whoever comes in between is refused, from the first step to the last.
+/// As [`rotate`]; whoever comes in between is refused, from the first step to the last. Where others
+/// are excluded, a claim is one of a process that has ended, and is not waited for; and nobody can
+/// be about to keep the secret of an orphan, so that each is deleted at once.
 ///
 /// # Errors
 /// See [`RotateError`].
@@ -58,14 +60,19 @@ pub async fn rotate_whole(
     ports: RotatePorts<'_>,
     rotation: &Rotation,
     deadline: Timestamp,
+    others: Others,
     mut told: impl FnMut(Step, &Done),
 ) -> Result<(), RotateError> {
     let now = ports.clock.now();
-    let claim = take(ports, &rotation.slot, now, deadline).await?.ok_or(RotateError::Busy)?;
+    let (claim, patience) = match others {
+        Others::Possible => (take(ports, &rotation.slot, now, deadline).await?, PROTECTED),
+        Others::Excluded => (take_over(ports, &rotation.slot, deadline).await?, Duration::ZERO),
+    };
+    let claim = claim.ok_or(RotateError::Busy)?;
     let left = between(now, deadline).saturating_sub(RELEASE_TIME);
     let taken = within(ports.clock, left, async {
         for step in Step::ALL {
-            told(step, &take_step(ports, rotation, step).await?);
+            told(step, &take_step(ports, rotation, step, patience).await?);
         }
         Ok(())
     })
@@ -78,6 +85,7 @@ async fn take_step(
     ports: RotatePorts<'_>,
     rotation: &Rotation,
     step: Step,
+    patience: Duration,
 ) -> Result<Done, RotateError> {
     let slot = ports.vault.read(&rotation.slot).await?;
     let standing = standing(rotation, &slot)?;
@@ -91,7 +99,7 @@ async fn take_step(
         (_, Standing::Under { .. }) => webhooks(ports, &slot).await?,
     };
     let now = ports.clock.now();
-    let known = Known { rotation, slot: &slot, webhooks: &webhooks, now };
+    let known = Known { rotation, slot: &slot, webhooks: &webhooks, patience, now };
     match plan(known, step)? {
         Plan::Nothing(done) => Ok(done),
         Plan::Register { new, quieten, delete } => {

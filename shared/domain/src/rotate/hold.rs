@@ -43,6 +43,15 @@ pub(super) async fn take(
     claim::take(ports.control, &claim_of(slot), &ports.random.token(), now, until).await
 }
 
+/// Takes the claim from a process that has ended.
+pub(super) async fn take_over(
+    ports: RotatePorts<'_>,
+    slot: &SlotId,
+    until: Timestamp,
+) -> Result<Option<Claim>, PortError> {
+    claim::take_over(ports.control, &claim_of(slot), &ports.random.token(), until).await
+}
+
 /// The control row by which one process at a time is at work on a slot.
 pub(super) fn claim_of(slot: &SlotId) -> String {
     // The name of a slot may be as long as a key of the ledger.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mark::Mark;
 use super::refusal::Refusal;
-use super::{Done, PROTECTED, Rotation, Staging, Step, Strategy};
+use super::{Done, Rotation, Staging, Step, Strategy};
 use crate::ports::{Holds, NewWebhook, Slot, VersionId, Webhook, WebhookChange, WebhookId};
 use crate::signature::secret::Secret;
 use crate::subscribe::Listed;
@@ -20,6 +20,8 @@ pub struct Known<'a> {
     pub slot: &'a Slot,
     /// The account's webhooks; those that the slot names are among them unless they are gone.
     pub webhooks: &'a Listed,
+    /// How long an orphan is left alone.
+    pub patience: Duration,
     /// The present instant.
     pub now: Timestamp,
 }
@@ -144,7 +146,7 @@ fn create(known: Known<'_>, current: &Secret) -> Result<Plan, Refusal> {
     let id = webhook_of(current)?;
     let old = known.webhooks.find(&id).ok_or_else(|| Refusal::Gone(id.clone()))?;
     let (mut quieten, mut delete) = (Vec::new(), Vec::new());
-    for (webhook, left) in orphans(known.webhooks, known.slot, &id, known.now) {
+    for (webhook, left) in orphans(known, &id) {
         if left.is_zero() {
             delete.push(webhook.id.clone());
         } else if webhook.is_active {
@@ -165,12 +167,8 @@ fn create(known: Known<'_>, current: &Secret) -> Result<Plan, Refusal> {
 
 /// Webhooks that rotations of this one registered and whose secrets are not in its slot, each with
 /// the time for which it is still left alone.
-pub(super) fn orphans<'a>(
-    webhooks: &'a Listed,
-    slot: &Slot,
-    replaced: &WebhookId,
-    now: Timestamp,
-) -> Vec<(&'a Webhook, Duration)> {
+fn orphans<'a>(known: Known<'a>, replaced: &WebhookId) -> Vec<(&'a Webhook, Duration)> {
+    let Known { slot, webhooks, patience, now, .. } = known;
     let is_known = |id: &WebhookId| {
         let mut ids = slot.versions().filter_map(|version| version.secret()?.webhook_id());
         ids.any(|known| known == id.as_str())
@@ -181,7 +179,7 @@ pub(super) fn orphans<'a>(
             && mark.replaces == *replaced
             && !is_known(&webhook.id)
         {
-            found.push((webhook, mark.protected_for(PROTECTED, now)));
+            found.push((webhook, mark.protected_for(patience, now)));
         }
     }
     found

@@ -127,7 +127,7 @@ impl SecretsFileError {
 /// time; the file is readable by its owner alone. All calls block for a few disk operations.
 #[derive(Debug, Clone)]
 pub struct SecretsFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl SecretsFile {
@@ -246,7 +246,7 @@ impl SecretsFile {
         File::open(directory)?.sync_all()
     }
 
-    fn beside(&self, suffix: &str) -> PathBuf {
+    pub(super) fn beside(&self, suffix: &str) -> PathBuf {
         let mut name = OsString::from(&self.path);
         name.push(suffix);
         PathBuf::from(name)

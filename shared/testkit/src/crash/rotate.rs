@@ -120,6 +120,31 @@ pub async fn a_new_rotation_follows_one_that_was_given_up(make: &impl AsyncFn() 
     }
 }
 
+/// A process that takes all steps is killed at each call, before and after the call's effect. The
+/// next one, which knows that the first has ended, comes to the end at once: it waits for no claim,
+/// and leaves no webhook that delivers what nobody can verify.
+pub async fn a_killed_rotation_is_gone_on_with_at_once(make: &impl AsyncFn() -> RotationWorld) {
+    for strategy in Strategy::ALL {
+        let world = make().await;
+        let plan = FaultPlan::none();
+        assert!(world.rotate_alone("first", strategy, &plan).await, "{strategy}");
+        let calls = plan.calls().len();
+        for call in 0..calls {
+            for fault in [Fault::HangBefore, Fault::HangAfter] {
+                let told = format!("{strategy}, call {call}, {fault:?}");
+                let world = make().await;
+                let plan = FaultPlan::at(call, fault);
+                let is_over = world.rotate_alone("first", strategy, &plan).await;
+                assert!(!is_over && !plan.happened().is_empty(), "{told}");
+                let name = world.name_after("first", "second").await;
+                assert!(world.rotate_alone(name, strategy, &FaultPlan::none()).await, "{told}");
+                world.assert_no_orphan(&told).await;
+                world.end(name, strategy, &told).await;
+            }
+        }
+    }
+}
+
 /// The calls that a rotation makes without faults.
 async fn calls(make: &impl AsyncFn() -> RotationWorld, strategy: Strategy) -> Vec<&'static str> {
     let world = make().await;

@@ -13,7 +13,7 @@ use domain::ports::{
 };
 use domain::retire::{RetirePorts, Retired, rows, work_off};
 use domain::rotate::{
-    RotateError, RotatePorts, Rotation, Staging, Step, Strategy, rotate, rotate_whole,
+    Others, RotateError, RotatePorts, Rotation, Staging, Step, Strategy, rotate, rotate_whole,
 };
 use domain::signature::secret::Stage;
 use domain::subscribe::Account;
@@ -157,7 +157,8 @@ impl Process<'_> {
         let rotation = Rotation { slot, version, strategy, staging: Staging::ByUs };
         let deadline = after(self.world.clock.now(), WHOLE);
         self.world.rotations.state().cut_short.insert(kind);
-        let taken = rotate_whole(self.rotating(), &rotation, deadline, |_, _| {}).await;
+        let taken =
+            rotate_whole(self.rotating(), &rotation, deadline, Others::Possible, |_, _| {}).await;
         if taken.is_ok() {
             self.world.rotations.state().cut_short.remove(&kind);
         }

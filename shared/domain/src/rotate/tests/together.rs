@@ -4,7 +4,9 @@ use super::rig::{Rig, SECOND, version};
 use crate::claim;
 use crate::ports::Clock as _;
 use crate::rotate::hold::claim_of;
-use crate::rotate::{Done, RotateError, Rotation, Staging, Step, Strategy, rotate, rotate_whole};
+use crate::rotate::{
+    Done, Others, RotateError, Rotation, Staging, Step, Strategy, rotate, rotate_whole,
+};
 use crate::time::after;
 
 /// SM-10: a step that is delivered twice at once is taken once; the other waits and finds it done.
@@ -42,7 +44,8 @@ fn of_two_rotations_at_once_one_is_refused() {
         };
         let (one, other) = (whole("one"), whole("other"));
         let deadline = rig.deadline();
-        let run = |rotation| rotate_whole(rig.ports(), rotation, deadline, |_, _| {});
+        let run =
+            |rotation| rotate_whole(rig.ports(), rotation, deadline, Others::Possible, |_, _| {});
         let (first, second) =
             rig.clock.run(async { tokio::join!(run(&one), run(&other)) }).unwrap();
         first.unwrap();
@@ -78,6 +81,24 @@ fn a_killed_process_holds_its_own_slot_for_a_while() {
     assert!(matches!(rig.step(&other, Step::Create).unwrap_err(), RotateError::Refused(_)));
     rig.pass(Duration::from_mins(10));
     rig.step(&rotation, Step::Create).unwrap();
+}
+
+/// Who has proof that the killed process is dead waits for nothing of it.
+#[test]
+fn a_killed_process_is_not_waited_for_where_others_are_excluded() {
+    let rig = Rig::new();
+    let rotation = Rotation { staging: Staging::ByUs, ..rig.rotation("first", Strategy::Overlap) };
+    let (now, until) = (rig.clock.now(), after(rig.clock.now(), Duration::from_mins(10)));
+    let name = claim_of(&rig.slot);
+    let taken = claim::take(&rig.ledger, &name, "killed", now, until);
+    rig.clock.run(taken).unwrap().unwrap().unwrap();
+    let deadline = rig.deadline();
+    let run =
+        |others| rig.clock.run(rotate_whole(rig.ports(), &rotation, deadline, others, |_, _| {}));
+    assert!(matches!(run(Others::Possible).unwrap().unwrap_err(), RotateError::Busy));
+    run(Others::Excluded).unwrap().unwrap();
+    assert_eq!(rig.read().current.unwrap().id, rotation.version);
+    assert!(rig.unverifiable().is_empty());
 }
 
 /// Nothing of a step happens after its deadline, and its claim is given back.

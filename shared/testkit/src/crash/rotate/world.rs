@@ -9,7 +9,9 @@ use domain::ports::{
     Clock, Ledger, NewWebhook, SecretSource, SlotId, Vault, VersionId, Webhook, Webhooks,
 };
 use domain::retire::{RetirePorts, rows, work_off};
-use domain::rotate::{Done, RotatePorts, Rotation, Staging, Step, Strategy, rotate};
+use domain::rotate::{
+    Done, Others, RotatePorts, Rotation, Staging, Step, Strategy, rotate, rotate_whole,
+};
 use domain::signature::secret::Secret;
 use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryWebhooks, SeededRandom};
 use domain::time::after;
@@ -150,6 +152,55 @@ impl RotationWorld {
         };
         let (rotation, until) = (self.rotation(name, strategy), after(self.clock.now(), STEP));
         process.run(Box::pin(async { rotate(ports, &rotation, step, until).await.ok() })).await
+    }
+
+    /// One process takes all steps, and knows that no other is at work; whether it came to its end.
+    pub(super) async fn rotate_alone(
+        &self,
+        name: &str,
+        strategy: Strategy,
+        plan: &Arc<FaultPlan>,
+    ) -> bool {
+        let process = Process::new(plan, &self.clock);
+        let vault = FaultyVault::new(self.vault.clone(), process.surroundings());
+        let webhooks = FaultyWebhooks::new(self.webhooks.clone(), process.surroundings());
+        let ledger = FaultyLedger::new(self.ledger.clone(), process.surroundings());
+        let clock = Brief(self.clock.clone());
+        let ports = RotatePorts {
+            vault: &vault,
+            webhooks: &webhooks,
+            control: &ledger,
+            clock: &clock,
+            random: &self.random,
+            limits: &self.limits,
+        };
+        let rotation = Rotation { staging: Staging::ByUs, ..self.rotation(name, strategy) };
+        let until = after(self.clock.now(), STEP);
+        let whole = rotate_whole(ports, &rotation, until, Others::Excluded, |_, _| {});
+        process.run(Box::pin(async { whole.await.is_ok() })).await == Ended::With(true)
+    }
+
+    /// The rotation that is gone on with: the one that is pending, else a new one.
+    pub(super) async fn name_after<'a>(&self, killed: &'a str, next: &'a str) -> &'a str {
+        let slot = self.vault.read(&self.slot).await.unwrap();
+        if slot.pending.is_some_and(|pending| pending.id == version(killed)) {
+            killed
+        } else {
+            next
+        }
+    }
+
+    /// Each webhook is the one in force, or one that is leaving and says so in the ledger.
+    pub(super) async fn assert_no_orphan(&self, told: &str) {
+        let leaving = rows::list(&*self.ledger).await.unwrap();
+        let slot = self.vault.read(&self.slot).await.unwrap();
+        let current = slot.current.unwrap();
+        let current = current.secret().unwrap().webhook_id();
+        for webhook in self.webhooks.webhooks() {
+            let is_leaving = leaving.iter().any(|row| row.webhook_id == webhook.id);
+            let is_current = Some(webhook.id.as_str()) == current;
+            assert!(is_current || (is_leaving && !webhook.is_active), "{told}: {webhook:?}");
+        }
     }
 
     /// Takes steps, each again and again until it is done.
