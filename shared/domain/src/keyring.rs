@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 use crate::ports::{Clock, ErrorKind, LoadedSecrets, PortError, SecretSource};
-use crate::signature::Verifier;
 use crate::signature::scheme::Scheme;
 use crate::signature::secret::Secret;
 use crate::signature::verdict::Unconfigured;
+use crate::signature::{SECRETS_MAX, Verifier};
 use crate::time::{Timestamp, between};
 use crate::within::within;
 
 /// How long a failed first load is not repeated, so that a storm of deliveries is not a storm of
 /// loads.
 const COLD_PAUSE: Duration = Duration::from_secs(1);
-/// How many maximum ages the last good secrets stay in force while the source is down: with the
-/// default age, one hour. After that a retired secret might be accepted for ever.
+/// How many maximum ages the last good secrets stay in force while the source is down, or one of
+/// them cannot be read: with the default age, one hour. After that a retired secret might be accepted for ever.
 const LAST_GOOD_AGES: u32 = 12;
 /// Share of the receiver's deadline that a load may take, in fifths: the ledger and the queue
 /// need the rest.
@@ -43,6 +43,15 @@ struct Held {
     /// Whether the last load failed or was given up half-way, so that nothing is known of newer
     /// secrets.
     is_stale: bool,
+    /// The last load that lacked none.
+    whole: Option<Whole>,
+}
+
+/// All secrets, as a load that began then found them.
+#[derive(Clone)]
+struct Whole {
+    secrets: Arc<[Secret]>,
+    read_at: Timestamp,
 }
 
 /// Why there is no verifier. To be answered 503, never 401: the sender shall come again.
@@ -85,8 +94,9 @@ impl Keyring {
 
     /// The verifier in force. While the source is down the last good one stays in force, for a
     /// limited time; a source that says there is no secret any more is obeyed at once. Where a
-    /// secret cannot be read and all of them never were, the others are in force, and what matches
-    /// none of them is [`Verdict::Unconfigured`](crate::signature::verdict::Verdict::Unconfigured).
+    /// secret cannot be read, the others are in force, for that time beside all secrets as they
+    /// were last; what matches none of them is
+    /// [`Verdict::Unconfigured`](crate::signature::verdict::Verdict::Unconfigured).
     ///
     /// Of many deliveries that find the secrets old, one waits for the refresh; the others go on
     /// with the verifier that they found.
@@ -166,11 +176,21 @@ impl Keyring {
                     .with_source("no answer within the receiver's deadline"),
             )),
             Some(Err(error)) => Err(NoKeys::Load(error)),
-            Some(Ok(LoadedSecrets { secrets, unread: None })) => {
-                Verifier::new(self.scheme.clone(), &secrets).map_err(NoKeys::Unconfigured)
+            // Neither this nor an error that passes leaves fewer secrets in force than there were.
+            Some(Ok(LoadedSecrets { secrets, unread: Some(error) })) if secrets.is_empty() => {
+                Err(NoKeys::Load(error))
             }
-            Some(Ok(LoadedSecrets { secrets, unread: Some(error) })) => {
-                self.verifier_of_a_part(&secrets, error, clock.now())
+            Some(Ok(LoadedSecrets { secrets, unread: Some(_) })) => {
+                let known = self.beside_the_last(secrets, clock.now());
+                let verifier = Verifier::new(self.scheme.clone(), &known);
+                verifier.map(Verifier::beside_an_unread_one).map_err(NoKeys::Unconfigured)
+            }
+            Some(Ok(LoadedSecrets { secrets, unread: None })) => {
+                let verifier = Verifier::new(self.scheme.clone(), &secrets);
+                if verifier.is_ok() {
+                    self.held().whole = Some(Whole { secrets: secrets.into(), read_at: began_at });
+                }
+                verifier.map_err(NoKeys::Unconfigured)
             }
         };
         let outcome = outcome.map(Arc::new);
@@ -182,33 +202,39 @@ impl Keyring {
                 held.loaded_at = Some(began_at);
                 held.is_stale = false;
             }
-            Err(NoKeys::Unconfigured(Unconfigured::NoSecret)) => held.verifier = None,
+            Err(NoKeys::Unconfigured(Unconfigured::NoSecret)) => {
+                (held.verifier, held.whole) = (None, None);
+            }
             Err(_) => {}
         }
         outcome
     }
 
-    /// The verifier of the secrets that can be read, where one cannot. All of them as they were
-    /// last are better, if there were.
-    fn verifier_of_a_part(
-        &self,
-        secrets: &[Secret],
-        error: PortError,
-        now: Timestamp,
-    ) -> Result<Verifier, NoKeys> {
-        if secrets.is_empty() || self.in_force(now).is_some_and(|held| !held.has_unusable_secret())
-        {
-            return Err(NoKeys::Load(error));
+    /// Secrets that could be read where one could not, and after them those that were in force when
+    /// all could: the one that is missing is among these, and which of them it is nobody says.
+    fn beside_the_last(&self, mut secrets: Vec<Secret>, now: Timestamp) -> Vec<Secret> {
+        let Some(whole) = self.held().whole.clone() else { return secrets };
+        if self.has_outlived(whole.read_at, now) {
+            return secrets;
         }
-        Verifier::new(self.scheme.clone(), secrets)
-            .map(Verifier::beside_an_unread_one)
-            .map_err(NoKeys::Unconfigured)
+        for last in whole.secrets.iter() {
+            let is_read = secrets.iter().any(|secret| secret.expose() == last.expose());
+            if !is_read && secrets.len() < SECRETS_MAX {
+                secrets.push(last.clone());
+            }
+        }
+        secrets
     }
 
     fn in_force(&self, now: Timestamp) -> Option<Arc<Verifier>> {
         let held = self.held();
-        let age = between(held.loaded_at?, now);
-        held.verifier.clone().filter(|_| age < self.max_age.saturating_mul(LAST_GOOD_AGES))
+        let loaded_at = held.loaded_at?;
+        held.verifier.clone().filter(|_| !self.has_outlived(loaded_at, now))
+    }
+
+    /// Whether secrets that were read then are too old to be trusted.
+    fn has_outlived(&self, read_at: Timestamp, now: Timestamp) -> bool {
+        between(read_at, now) >= self.max_age.saturating_mul(LAST_GOOD_AGES)
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {

@@ -244,27 +244,53 @@ fn one_secret_that_cannot_be_read_and_no_other_is_no_secret() {
     assert!(matches!(safe.current(), Err(NoKeys::Load(_))));
 }
 
-/// SM-03: all secrets as they were last are better than those that can be read now, for an hour;
-/// those that can be read are better than fewer of them.
+/// SM-03, SM-08: when one secret cannot be read any more, its last good value stays in force for an
+/// hour as all would while the source is down, and the others are as new as they ever are.
 #[test]
-fn what_can_be_read_replaces_no_whole_set_before_its_time() {
-    let safe = safe();
-    let whole = safe.current().unwrap();
-    safe.source.lack_one(true);
+fn the_last_good_value_stands_in_for_the_one_that_cannot_be_read() {
+    let bench = Bench::new();
+    bench.secrets.hold(&[SECRET, "whsec_other"]);
+    assert_eq!(bench.deliver(V1).status(), 202);
+    let [other, rotated] = ["whsec_other", "whsec_rotated"].map(|key| bench.signed(key, V1));
+    let forged = bench.signed("nobody's", V1);
+
+    bench.secrets.hold(&["whsec_rotated"]);
+    bench.secrets.lack_one(true);
     for _ in 0..59 {
-        safe.clock.advance(MINUTE);
-        assert!(Arc::ptr_eq(&whole, &safe.current().unwrap()));
+        bench.clock.advance(MINUTE);
+        assert_eq!(bench.send(&rotated, V1).status(), 202);
+        assert_eq!(bench.send(&other, V1).status(), 202);
+        // That was replaced, but nobody can tell it from the one that is missing.
+        assert_eq!(bench.deliver(V1).status(), 202);
+        assert_eq!(bench.send(&forged, V1).status(), 503);
     }
-    assert!(matches!(safe.newer(&whole), Err(NoKeys::Load(_) | NoKeys::Cold)));
-    safe.clock.advance(MINUTE);
-    let part = safe.current().unwrap();
-    assert!(part.has_unusable_secret());
+
+    bench.clock.advance(6 * MINUTE);
+    assert_eq!(bench.send(&rotated, V1).status(), 202);
+    assert_eq!(bench.send(&other, V1).status(), 503);
+    assert_eq!(bench.deliver(V1).status(), 503);
+
+    bench.secrets.hold(&["whsec_rotated", "whsec_other"]);
+    bench.secrets.lack_one(false);
+    bench.clock.advance(MINUTE);
+    assert_eq!(bench.send(&other, V1).status(), 202);
+    assert_eq!(bench.deliver(V1).status(), 401);
+}
+
+/// SG-06: the last good values beside the new ones are never too many to be used.
+#[test]
+fn last_good_values_fill_up_what_room_there_is() {
+    let safe = safe();
+    let named = |from: usize| -> Vec<Secret> {
+        let names = (from..from + SECRETS_MAX).map(|number| format!("s-{number}"));
+        names.map(|name| Secret::new(&name).unwrap()).collect()
+    };
+    safe.source.hold_all(named(0));
+    safe.current().unwrap();
+    safe.source.hold_all(named(1));
+    safe.source.lack_one(true);
     safe.clock.advance(5 * MINUTE);
-    let later = safe.current().unwrap();
-    assert!(later.has_unusable_secret() && !Arc::ptr_eq(&part, &later));
-    safe.source.lack_one(false);
-    safe.clock.advance(5 * MINUTE);
-    assert!(!safe.current().unwrap().has_unusable_secret());
+    assert!(safe.current().unwrap().has_unusable_secret());
 }
 
 /// SM-05: a stage whose value is not there yet is absent from the set, and may come later.
