@@ -89,6 +89,19 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
+/// Rows that a listing tells of one by one.
+const UNREADABLE_TOLD_MAX: usize = 10;
+
+/// Says which rows of the ledger a listing had to leave out.
+pub(crate) fn note_unreadable(rows: &[String]) {
+    for row in rows.iter().take(UNREADABLE_TOLD_MAX) {
+        note(&format!("note: left out: {row}"));
+    }
+    if let Some(more) = rows.len().checked_sub(UNREADABLE_TOLD_MAX).filter(|more| *more > 0) {
+        note(&format!("note: left out: {more} more rows of the ledger that do not decode"));
+    }
+}
+
 /// Prints an error for a person.
 pub(crate) fn print_error(error: &CliError) {
     note(&error.render());

@@ -9,6 +9,8 @@ from emulator import ACCOUNT, REGION
 USER = "somebody"
 # Seconds. A submission waits for the platform and the emulator only.
 DONE_WITHIN = 300
+# An audit for which no job is so young that it may be unknown to the ledger.
+STRICT_AUDIT = ("audit", "--set", "reconcile.threshold=1s", "--set", "reconcile.every=1s")
 # Characters of its output that an assertion shows.
 TOLD_MAX = 2000
 

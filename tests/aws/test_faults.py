@@ -11,6 +11,7 @@ import pytest
 
 import calls
 from faults import FAULTS, OUTAGE, Weather
+from person import STRICT_AUDIT
 from rotating import STEPS, begin, event, take
 from run import Run
 from stack import REPOSITORY
@@ -121,7 +122,7 @@ class Rough(Run):
         self.world.simulator.ask("POST", "/sim/faults", "none")
         wait_until("the ledger to know all jobs", self.knows_all, self.within, pause=1.0)
         super().settle()
-        [self.audit] = self.person.listed("audit", "audit")
+        [self.audit] = self.person.listed("audit", *STRICT_AUDIT)
         # What the platform would deliver once more would come minutes later.
         self.person.gleaner("webhooks", "delete", *self.webhooks())
         super().settle()

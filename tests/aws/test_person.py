@@ -5,7 +5,7 @@ import json
 import pytest
 
 import calls
-from person import Person
+from person import STRICT_AUDIT, Person
 from rotating import rotate_by_itself
 from simulated import EVENTS, KEY
 from stack import REPOSITORY
@@ -100,7 +100,7 @@ def test_jobs_that_nobody_told_of_are_found_and_the_books_balance(world, person)
     wait_until("the job in the ledger", found, FOUND_WITHIN)
     person.gleaner(*POLL)
     assert world.rows()["extract", stranger] == "stored"
-    [books] = person.listed("audit", "audit")
+    [books] = person.listed("audit", *STRICT_AUDIT)
     assert books["balances"], books
 
 

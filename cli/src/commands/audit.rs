@@ -54,6 +54,11 @@ impl Audit {
             statistics: &*api,
             deliveries: !self.no_deliveries,
             objects: !self.no_objects,
+            left: settings
+                .upkeep
+                .reconcile
+                .threshold
+                .saturating_add(settings.upkeep.reconcile.every),
         };
         let sheet = audit(sources, period).await?;
         let exit = report::exit(&sheet);

@@ -23,7 +23,7 @@ use crate::backend::{Site, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{Limit, parse_limit, parse_name};
-use crate::output::{Output, note};
+use crate::output::{Output, note, note_unreadable};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
@@ -143,9 +143,7 @@ impl List {
                 note("note: there are more; raise --limit, or name --state and --kind");
                 return Ok(Exit::Ok);
             }
-            if page.unreadable > 0 {
-                note(&format!("note: {} rows of the ledger do not decode", page.unreadable));
-            }
+            note_unreadable(&page.unreadable);
             cursor = page.next;
             if cursor.is_none() {
                 return Ok(Exit::Ok);

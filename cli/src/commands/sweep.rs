@@ -11,7 +11,7 @@ use super::upkeep::{Line, Lines, is_paused};
 use crate::backend::{Adapters, Site};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, note_unreadable};
 
 /// Send the tasks of jobs that are overdue, and look for submissions whose answer was lost.
 ///
@@ -106,7 +106,9 @@ impl Sweep {
             return Ok(Exit::TryAgain);
         }
         let swept = Box::pin(sweep(backend.pipeline.ports(), rows)).await?;
-        let Swept { sent, dead, adopted, not_accepted, ambiguous, unreadable, partial } = swept;
+        let Swept { sent, dead, adopted, not_accepted, ambiguous, unreadable, .. } = swept;
+        let (first, partial) = (swept.first_unreadable, swept.partial);
+        note_unreadable(first.as_slice());
         output.print(&Summary {
             version: 1,
             r#type: "swept",
@@ -150,5 +152,6 @@ async fn planned(backend: &Adapters, rows: u32, output: Output) -> Result<Summar
     let unreadable = plan(backend.pipeline.ports(), rows, &mut hear).await?;
     lines.end()?;
     failed.map_or(Ok(()), Err)?;
-    Ok(Summary { unreadable, ..summary })
+    note_unreadable(&unreadable);
+    Ok(Summary { unreadable: u32::try_from(unreadable.len()).unwrap_or(u32::MAX), ..summary })
 }

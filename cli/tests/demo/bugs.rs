@@ -142,7 +142,7 @@ impl Due for Tampered {
         limit: u32,
     ) -> Result<Page<Entry>, PortError> {
         if self.bug == Bug::BlindSweep {
-            return Ok(Page { items: Vec::new(), next: None, unreadable: 0 });
+            return Ok(Page { items: Vec::new(), next: None, unreadable: Vec::new() });
         }
         self.ledger.list_due(now, after, limit).await
     }

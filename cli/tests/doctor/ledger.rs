@@ -17,7 +17,7 @@ use system::SystemClock;
 use crate::bench::Folder;
 use crate::doctor;
 
-const CHECKS: [&str; 5] = ["queue", "results", "due", "pauses", "jobs"];
+const CHECKS: [&str; 6] = ["queue", "results", "due", "upkeep", "pauses", "jobs"];
 
 fn folder() -> (Folder, PathBuf) {
     let folder = Folder::new("http://127.0.0.1:9");
@@ -104,11 +104,8 @@ async fn rows_that_do_not_decode_fail() {
         connection.execute("UPDATE entries SET json = '{' WHERE job_id = 'broken'", []).unwrap();
     assert_eq!(changed, 1);
     let diagnosis = doctor(&folder, &[]).await;
-    diagnosis.expect("due", "failed", "1 rows of the ledger do not decode").expect(
-        "due",
-        "ok",
-        "jobs are due: 1",
-    );
+    let found = "rows of the ledger that do not decode: 1, the first: entry extract broken ";
+    diagnosis.expect("due", "failed", found).expect("due", "ok", "jobs are due: 1");
 }
 
 /// Pauses in force and dead jobs are told, each with what helps.

@@ -19,6 +19,8 @@ pub use sheet::{
     DeliverySheet, KindSheet, ObjectSheet, Outside, OutsideVerdict, Sheet, Unproved, Verdict,
 };
 
+use std::time::Duration;
+
 use crate::job::Kind;
 use crate::limits::Limits;
 use crate::ports::{ApiError, PortError, Statistics, Webhooks};
@@ -80,6 +82,9 @@ pub struct Sources<'a> {
     pub deliveries: bool,
     /// Whether each stored object is read back and compared with its row.
     pub objects: bool,
+    /// How long a job without a row is left to its webhooks, and to whoever finds it without them,
+    /// from its creation on: until then it is missed by nobody.
+    pub left: Duration,
 }
 
 /// Audits a period.
@@ -98,6 +103,7 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
     let mut books = Books::new(part);
     rows::read(ports, sources.objects, &mut books, &mut sheet).await?;
     rows::submissions(ports, &mut sheet).await?;
+    let left_from = before(ports.clock.now(), sources.left);
     let account = |sheet: &Sheet| Account {
         webhooks: sources.webhooks,
         clock: ports.clock,
@@ -107,10 +113,10 @@ pub async fn audit(sources: Sources<'_>, period: Period) -> Result<Sheet, PortEr
         tries: if sheet.is_troubled() { 1 } else { TRIES },
     };
     for kind in Kind::ALL {
-        lists::read(ports, account(&sheet), kind, &mut books, &mut sheet).await?;
+        lists::read(ports, account(&sheet), (kind, left_from), &mut books, &mut sheet).await?;
     }
     if sources.deliveries {
-        logs::read(ports, account(&sheet), &mut books, &mut sheet).await?;
+        logs::read(ports, account(&sheet), left_from, &mut books, &mut sheet).await?;
     }
     rows::overdue(ports, &books, &mut sheet).await?;
     books.close(&mut sheet);

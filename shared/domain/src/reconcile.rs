@@ -20,11 +20,29 @@ pub(crate) use saved::AGAIN;
 
 use crate::job::Kind;
 use crate::pause::Scope;
-use crate::ports::{ApiError, PortError};
+use crate::ports::{ApiError, Control, PortError};
 use crate::probe;
+use crate::progress;
 use crate::steps::Ports;
 use crate::time::Timestamp;
 use crate::work::Look;
+
+/// When the lists were last compared to their ends: of the three, the one that was so longest ago.
+/// `None` if one never was.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn compared_at(
+    control: &(impl Control + ?Sized),
+) -> Result<Option<Timestamp>, PortError> {
+    let mut oldest: Option<Timestamp> = None;
+    for kind in Kind::ALL {
+        let progress = progress::load::<saved::Saved>(control, &saved::row_name(kind)).await?;
+        let Some(at) = progress.at.walked_at else { return Ok(None) };
+        oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
+    }
+    Ok(oldest)
+}
 
 /// How job lists are compared with the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]

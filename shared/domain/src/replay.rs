@@ -17,7 +17,7 @@ pub use rows::Logged;
 
 use crate::adopt::{is_passing, keep_to};
 use crate::job::Kind;
-use crate::ports::{ApiError, PortError, Webhook, Webhooks};
+use crate::ports::{ApiError, Control, PortError, Webhook, Webhooks};
 use crate::progress;
 use crate::reconcile::Manner;
 use crate::steps::Ports;
@@ -29,6 +29,14 @@ use saved::{ROW, Saved};
 
 /// Most failing calls for the list of webhooks; the next run is the retry.
 const TRIES_MAX: u32 = 3;
+
+/// When all logs were last read as far as there was something new; `None` if they never were.
+///
+/// # Errors
+/// Those of the ledger.
+pub async fn read_at(control: &(impl Control + ?Sized)) -> Result<Option<Timestamp>, PortError> {
+    Ok(progress::load::<Saved>(control, ROW).await?.at.read_at)
+}
 
 /// How delivery logs are read.
 #[derive(Debug, Clone, PartialEq, Eq)]

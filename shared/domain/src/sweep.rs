@@ -1,5 +1,6 @@
 //! The sweep: everything that is due and that nobody has looked at gets looked at.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::entry::{Cause, DeadReason, Entry, State};
@@ -32,8 +33,17 @@ pub struct Swept {
     pub ambiguous: u32,
     /// Rows passed over because they cannot be read or written: somebody must look at them.
     pub unreadable: u32,
+    /// Which was the first of these, and what is wrong with it; nothing of what it holds.
+    pub first_unreadable: Option<String>,
     /// Whether the budget ended before the list did.
     pub partial: bool,
+}
+
+impl Swept {
+    fn pass_over(&mut self, row: String) {
+        self.unreadable = self.unreadable.saturating_add(1);
+        self.first_unreadable.get_or_insert(row);
+    }
 }
 
 /// Recovers each overdue intent and sends a task for each overdue entry, at most `budget` rows of
@@ -74,7 +84,7 @@ pub enum Overdue {
 }
 
 /// Lists what [`sweep`] would look after now, at most `budget` rows of each, and changes nothing;
-/// how many rows do not decode.
+/// which rows do not decode.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -82,15 +92,15 @@ pub async fn plan(
     ports: Ports<'_>,
     budget: u32,
     hear: &mut (dyn FnMut(Overdue) + Send),
-) -> Result<u32, PortError> {
+) -> Result<Vec<String>, PortError> {
     let now = ports.clock.now();
-    let (mut unreadable, mut left, mut cursor) = (0_u32, budget, None);
+    let (mut unreadable, mut left, mut cursor) = (Vec::new(), budget, None);
     for _ in 0..LIST_PAGES_MAX {
         if left == 0 {
             break;
         }
         let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
-        unreadable = unreadable.saturating_add(page.unreadable);
+        unreadable.extend(page.unreadable);
         for intent in page.items {
             left = left.saturating_sub(1);
             hear(Overdue::Recover(Box::new(intent)));
@@ -106,7 +116,7 @@ pub async fn plan(
             break;
         }
         let page = ports.ledger.list_due(now, cursor.as_ref(), PAGE.min(left)).await?;
-        unreadable = unreadable.saturating_add(page.unreadable);
+        unreadable.extend(page.unreadable);
         for entry in page.items {
             left = left.saturating_sub(1);
             let entry = Box::new(entry);
@@ -143,9 +153,11 @@ async fn sweep_entries(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
             break;
         }
         let page = ports.ledger.list_due(now, cursor.as_ref(), PAGE.min(left)).await?;
-        swept.unreadable = swept.unreadable.saturating_add(page.unreadable);
+        page.unreadable.into_iter().for_each(|row| swept.pass_over(row));
         for listed in &page.items {
-            let Some(outcome) = unless_faulty(move_on(ports, &listed.key).await, swept)? else {
+            let Some(outcome) =
+                unless_faulty(move_on(ports, &listed.key).await, &listed.key, swept)?
+            else {
                 continue;
             };
             left = left.saturating_sub(1);
@@ -170,11 +182,12 @@ async fn sweep_entries(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
 /// `None`, and counted, for an error that is the row's own; the next row may do better.
 fn unless_faulty<T>(
     outcome: Result<T, PortError>,
+    row: &dyn fmt::Display,
     swept: &mut Swept,
 ) -> Result<Option<T>, PortError> {
     match outcome {
         Err(error) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Invalid) => {
-            swept.unreadable = swept.unreadable.saturating_add(1);
+            swept.pass_over(format!("{row}: {error}"));
             Ok(None)
         }
         outcome => outcome.map(Some),
@@ -249,13 +262,13 @@ async fn sweep_intents(ports: Ports<'_>, budget: u32, swept: &mut Swept) -> Resu
             break;
         }
         let page = ports.ledger.list_due_intents(now, cursor.as_ref(), PAGE.min(left)).await?;
-        swept.unreadable = swept.unreadable.saturating_add(page.unreadable);
+        page.unreadable.into_iter().for_each(|row| swept.pass_over(row));
         for listed in &page.items {
             if left == 0 {
                 break;
             }
             let recovered = recover_listed(ports, &listed.id, left).await;
-            let Some(outcomes) = unless_faulty(recovered, swept)? else { continue };
+            let Some(outcomes) = unless_faulty(recovered, &listed.id, swept)? else { continue };
             left = left.saturating_sub(u32::try_from(outcomes.len()).unwrap_or(u32::MAX));
             for outcome in outcomes {
                 match outcome {

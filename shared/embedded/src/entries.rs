@@ -17,8 +17,8 @@ use crate::counts::{Group, RowsOf, dead_name, label};
 use crate::cursor;
 use crate::limits::PAGE_ROWS_MAX;
 use crate::row::{
-    EntryRow, Text, dead_reason_of, decode_entry, key_columns, listed_entry, listed_intent, micros,
-    reference_of, version_column,
+    DecodeError, EntryRow, Text, dead_reason_of, decode_entry, key_columns, listed_entry,
+    listed_intent, micros, reference_of, version_column,
 };
 use crate::store::{LEDGER, SqliteStore, ledger_error};
 
@@ -346,22 +346,22 @@ impl Due for SqliteStore {
 }
 
 /// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
-/// last; rows that do not decode are left out and counted.
-fn page<K: serde::Serialize, R, T, E>(
+/// last; rows that do not decode are left out and named.
+pub(crate) fn page<K: serde::Serialize, R, T>(
     mut rows: Vec<(K, R)>,
     limit: u32,
-    decode: impl Fn(&K, &R) -> Result<T, E>,
+    decode: impl Fn(&K, &R) -> Result<T, DecodeError>,
 ) -> Page<T> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| has_more).map(|(at, _)| cursor::encode(at));
-    let mut unreadable = 0;
+    let mut unreadable = Vec::new();
     let mut items = Vec::with_capacity(rows.len());
     for (at, row) in &rows {
         match decode(at, row) {
             Ok(item) => items.push(item),
-            Err(_) => unreadable += 1,
+            Err(error) => unreadable.push(error.to_string()),
         }
     }
     Page { items, next, unreadable }

@@ -11,8 +11,9 @@ use rusqlite::{Connection, ToSql, params};
 
 use crate::counts::{self, RowsOf};
 use crate::cursor;
+use crate::entries::page;
 use crate::limits::PAGE_ROWS_MAX;
-use crate::row::{DecodeError, decode_entry, decode_intent, kind_code};
+use crate::row::{Text, kind_code, listed_entry, listed_intent};
 use crate::store::{LEDGER, SqliteStore, ledger_error};
 
 #[async_trait]
@@ -33,7 +34,7 @@ impl Inspection for SqliteStore {
                 select_entries(connection, &filter, number, i64::from(limit) + 1)
             })
             .await?;
-        page("list_entries", rows, limit, |_, row| decode_entry(row.kind, &row.job_id, &row.json))
+        Ok(page(rows, limit, |_, row| listed_entry(row.kind, &row.job_id, &row.json)))
     }
 
     async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError> {
@@ -52,9 +53,9 @@ impl Inspection for SqliteStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Intent>, PortError> {
-        let from: Option<(String, i64, String)> = cursor::decode(after)
+        let from: Option<(Text, i64, Text)> = cursor::decode(after)
             .map_err(|error| ledger_error("list_intents", ErrorKind::Invalid, error))?;
-        let from = from.unwrap_or((String::new(), i64::MIN, String::new()));
+        let from = from.unwrap_or((Text::default(), i64::MIN, Text::default()));
         let run = run.map(str::to_owned);
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let rows = self
@@ -69,18 +70,18 @@ impl Inspection for SqliteStore {
                     .query_map(params![from.0, from.1, from.2, i64::from(limit) + 1, run], |row| {
                         Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
                     })?
-                    .collect::<rusqlite::Result<Vec<((String, i64, String), String)>>>()
+                    .collect::<rusqlite::Result<Vec<((Text, i64, Text), Text)>>>()
             })
             .await?;
-        page("list_intents", rows, limit, |(_, _, id), json| decode_intent(id, json))
+        Ok(page(rows, limit, |(_, _, id), json| listed_intent(id, json)))
     }
 }
 
 /// One row of a listing.
 struct Listed {
     kind: i64,
-    job_id: String,
-    json: String,
+    job_id: Text,
+    json: Text,
 }
 
 /// Reads rows that arrived after one, with their numbers.
@@ -152,26 +153,6 @@ fn merged<const N: usize>(ranges: [String; N]) -> String {
         "SELECT at, kind, job_id, json FROM ({ranges} ORDER BY at LIMIT :limit) \
          CROSS JOIN entries ON entries.rowid = at"
     )
-}
-
-/// Makes a page of at most `limit` rows, of which one more was read to know whether it is the
-/// last.
-fn page<K: serde::Serialize, R, T>(
-    operation: &'static str,
-    mut rows: Vec<(K, R)>,
-    limit: u32,
-    decode: impl Fn(&K, &R) -> Result<T, DecodeError>,
-) -> Result<Page<T>, PortError> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| has_more).map(|(at, _)| cursor::encode(at));
-    let items = rows
-        .iter()
-        .map(|(at, row)| decode(at, row))
-        .collect::<Result<Vec<T>, DecodeError>>()
-        .map_err(|error| ledger_error(operation, ErrorKind::Corrupt, error))?;
-    Ok(Page { items, next, unreadable: 0 })
 }
 
 #[cfg(test)]

@@ -69,17 +69,27 @@ impl DynamoLedger {
     ) -> Result<Page<T>, PortError> {
         let places = self.places(operation, range).await?;
         let rows = self.rows(operation, &places.found).await?;
-        let mut page = Page { items: Vec::new(), next: None, unreadable: 0 };
-        for item in &rows.items {
-            match decode(item) {
-                Ok(row) if is_due(&row) => page.items.push(row),
-                Ok(_) => {}
-                Err(_) => page.unreadable = page.unreadable.saturating_add(1),
-            }
-        }
-        page.next = rows.cut_at.or(places.next).map(|at| cursor::encode(listing, &at));
+        let next = rows.cut_at.or(places.next).map(|at| cursor::encode(listing, &at));
+        let mut page = page(&rows.items, next, decode);
+        page.items.retain(is_due);
         Ok(page)
     }
+}
+
+/// A page of these; what does not decode is left out and named.
+pub(crate) fn page<T>(
+    items: &[Item],
+    next: Option<Cursor>,
+    decode: impl Fn(&Item) -> Result<T, DecodeError>,
+) -> Page<T> {
+    let mut page = Page { items: Vec::new(), next, unreadable: Vec::new() };
+    for item in items {
+        match decode(item) {
+            Ok(row) => page.items.push(row),
+            Err(error) => page.unreadable.push(error.to_string()),
+        }
+    }
+    page
 }
 
 /// The rows of a page.

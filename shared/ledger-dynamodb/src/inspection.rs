@@ -11,10 +11,10 @@ use domain::ports::{Cursor, EntryFilter, Inspection, Page, PortError};
 
 use crate::attributes::{INTENT, JOB, LISTING, REASON, SK, STATE};
 use crate::cursor;
-use crate::due::{page_rows, place_of};
+use crate::due::{page, page_rows, place_of};
 use crate::index::Range;
 use crate::item::{Item, Key, decode_entry, decode_intent, text};
-use crate::ledger::{DynamoLedger, corrupt};
+use crate::ledger::DynamoLedger;
 use crate::limits::{PAGE_ROWS_MAX, SCAN_ITEMS_MIN};
 use crate::places::{all_listed, intents_of, reference_partition, run_partition, run_partitions};
 use crate::scan::Selection;
@@ -62,10 +62,8 @@ impl Inspection for DynamoLedger {
         };
         let places = self.places("list_intents", &range).await?;
         let rows = self.rows("list_intents", &places.found).await?;
-        let items = rows.items.iter().map(decode_intent).collect::<Result<_, _>>();
-        let items = items.map_err(corrupt("list_intents"))?;
         let next = rows.cut_at.or(places.next).map(|at| cursor::encode(INTENTS, &at));
-        Ok(Page { items, next, unreadable: 0 })
+        Ok(page(&rows.items, next, decode_intent))
     }
 }
 
@@ -86,16 +84,15 @@ impl DynamoLedger {
         };
         let places = self.places("list_entries", &range).await?;
         let rows = self.rows("list_entries", &places.found).await?;
-        let items = rows.items.iter().map(decode_entry).collect::<Result<Vec<_>, _>>();
-        let mut items = items.map_err(corrupt("list_entries"))?;
-        items.retain(|entry| {
+        let next = rows.cut_at.or(places.next).map(|at| cursor::encode(BY_REF, &at));
+        let mut page = page(&rows.items, next, decode_entry);
+        page.items.retain(|entry| {
             let has = entry.link.as_ref().and_then(|link| link.reference.as_deref());
             has == Some(reference)
                 && filter.state.is_none_or(|state| state == entry.state.name())
                 && filter.kind.is_none_or(|kind| kind == entry.key.kind)
         });
-        let next = rows.cut_at.or(places.next).map(|at| cursor::encode(BY_REF, &at));
-        Ok(Page { items, next, unreadable: 0 })
+        Ok(page)
     }
 
     async fn list_table(
@@ -118,10 +115,8 @@ impl DynamoLedger {
         let selection = Selection { begins: JOB, equal };
         let limit = page_rows(limit);
         let scanned = self.scan("list_entries", &selection, after, limit, looked_at).await?;
-        let items = scanned.items.iter().map(decode_entry).collect::<Result<_, _>>();
-        let items = items.map_err(corrupt("list_entries"))?;
         let next = scanned.next.map(|key| cursor::encode(TABLE, &(key.pk, key.sk)));
-        Ok(Page { items, next, unreadable: 0 })
+        Ok(page(&scanned.items, next, decode_entry))
     }
 
     async fn count(

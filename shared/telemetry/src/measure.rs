@@ -21,7 +21,7 @@ pub async fn measure(metrics: &Metrics, ports: Ports<'_>) {
                 metrics.set(Gauge::OverdueAge, age);
             }
             // Rows that do not decode are overdue, and nobody knows for how long.
-            None if page.unreadable > 0 => {}
+            None if !page.unreadable.is_empty() => {}
             None => metrics.set(Gauge::OverdueAge, 0),
         }
     }

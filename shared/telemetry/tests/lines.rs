@@ -88,7 +88,16 @@ fn tell_tasks(metrics: &Metrics) {
 }
 
 fn tell_ticks(metrics: &Metrics) {
-    swept(metrics, &Ok(Swept { dead: 1, ambiguous: 2, unreadable: 3, ..Swept::default() }));
+    swept(
+        metrics,
+        &Ok(Swept {
+            dead: 1,
+            ambiguous: 2,
+            unreadable: 3,
+            first_unreadable: Some("entry extract job-1 does not decode (line 1)".to_owned()),
+            ..Swept::default()
+        }),
+    );
     swept(metrics, &Err(trouble()));
     let error = ApiError::new(ApiErrorKind::Throttled, "slow down");
     polled(metrics, &Ok(BulkPolled { trouble: Some(error), ..BulkPolled::default() }));

@@ -88,7 +88,7 @@ macro_rules! due_conformance {
                 terminal_rows_are_never_due,
                 a_rewritten_row_is_due_at_its_new_time,
                 pages_hold_each_due_row_once,
-                a_due_row_that_does_not_decode_is_counted,
+                a_due_row_that_does_not_decode_is_named,
                 open_intents_are_due_oldest_first,
                 pages_hold_each_due_intent_once,
                 a_foreign_cursor_is_refused,
@@ -164,7 +164,7 @@ macro_rules! inspection_conformance {
                 counts_follow_a_row,
                 intents_are_counted_by_state,
                 intents_are_listed_by_run_and_position,
-                a_listed_row_that_does_not_decode_is_named,
+                a_listed_row_that_does_not_decode_hides_no_other,
             ]
         );
     };

@@ -21,7 +21,7 @@ use crate::commands::interrupted;
 use crate::commands::jobs::{Name, find_all, only};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Output, note};
+use crate::output::{Output, note, note_unreadable};
 use crate::submitting::Stop;
 
 /// Rows read at once.
@@ -235,9 +235,7 @@ impl<'a> Call<'a> {
         let mut cursor: Option<Cursor> = None;
         loop {
             let page = self.store.ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
-            if page.unreadable > 0 {
-                note(&format!("note: {} rows of the ledger do not decode", page.unreadable));
-            }
+            note_unreadable(&page.unreadable);
             cursor = page.next;
             let mut chosen: Vec<_> =
                 page.items.into_iter().filter(|entry| self.is_chosen(entry)).collect();

@@ -12,7 +12,7 @@ use crate::commands::jobs::{ROWS_AT_ONCE, url_of};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::Limit;
-use crate::output::{Output, note};
+use crate::output::{Output, note, note_unreadable};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
@@ -47,9 +47,7 @@ pub(super) async fn run(
         for (entry, url) in chosen.iter().zip(&urls) {
             output.print(&DeadJob::of(entry, url.as_deref()))?;
         }
-        if page.unreadable > 0 {
-            note(&format!("note: {} rows of the ledger do not decode", page.unreadable));
-        }
+        note_unreadable(&page.unreadable);
         cursor = page.next;
         if cursor.is_none() {
             break;

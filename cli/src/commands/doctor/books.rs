@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use domain::pause::{Pause, Pauses, Scope};
 use domain::ports::{Ledger, Page};
+use domain::reconcile::compared_at;
+use domain::replay::read_at;
 use domain::time::{Timestamp, between};
+use settings::{Backend, Settings};
 
 use super::finding::{AGAIN, Finding};
 use crate::error::CliError;
@@ -14,7 +17,10 @@ use crate::output::told;
 /// The names of the checks.
 pub(super) const DUE: &str = "due";
 pub(super) const PAUSES: &str = "pauses";
+pub(super) const UPKEEP: &str = "upkeep";
 pub(super) const JOBS: &str = "jobs";
+/// All of them, in their order.
+pub(super) const ALL: [&str; 4] = [DUE, UPKEEP, PAUSES, JOBS];
 
 /// Rows looked at.
 const ROWS: u32 = 100;
@@ -41,7 +47,7 @@ pub(super) async fn due(ledger: &dyn Ledger, now: Timestamp) -> Vec<Finding> {
         overdue(now, "submissions", &count(&intents), oldest_intent),
     ]
     .into_iter()
-    .chain(unreadable(rows.unreadable.saturating_add(intents.unreadable)))
+    .chain(unreadable(&rows.unreadable, &intents.unreadable))
     .collect()
 }
 
@@ -68,14 +74,98 @@ fn overdue(now: Timestamp, what: &str, count: &str, oldest: Option<Timestamp>) -
     }
 }
 
-fn unreadable(count: u32) -> Option<Finding> {
-    (count > 0).then(|| {
-        Finding::failed(
-            DUE,
-            format!("{count} rows of the ledger do not decode"),
-            "see whether a newer gleaner wrote them; otherwise the ledger is damaged: restore it",
-        )
-    })
+fn unreadable(entries: &[String], intents: &[String]) -> Option<Finding> {
+    let first = entries.first().or(intents.first())?;
+    let count = entries.len().saturating_add(intents.len());
+    Some(Finding::failed(
+        DUE,
+        format!("rows of the ledger that do not decode: {count}, the first: {first}"),
+        "see whether a newer gleaner wrote them; otherwise the ledger is damaged: restore it",
+    ))
+}
+
+/// Whether anybody looks for jobs that no webhook told of.
+pub(super) async fn upkeep(
+    ledger: &dyn Ledger,
+    settings: &Settings,
+    now: Timestamp,
+) -> Vec<Finding> {
+    let rules = &settings.upkeep;
+    let read = async {
+        let compared = compared_at(ledger).await?;
+        let logs = match &rules.replay {
+            Some(rules) => Some((rules.every, read_at(ledger).await?)),
+            None => None,
+        };
+        Ok::<_, CliError>((compared, logs))
+    };
+    let (compared, logs) = match read.await {
+        Ok(read) => read,
+        Err(error) => return vec![Finding::trouble(UPKEEP, &error, AGAIN)],
+    };
+    let keeper = Keeper::of(&settings.backend);
+    let lists = Upkeep { what: "job lists were compared", every: rules.reconcile.every };
+    let logs = logs.map(|(every, at)| {
+        Upkeep { what: "delivery logs were read", every }.judge(keeper, at, now)
+    });
+    [lists.judge(keeper, compared, now)].into_iter().chain(logs).collect()
+}
+
+/// Who does the upkeep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeper {
+    /// `serve`, while somebody lets it run.
+    Serve,
+    /// The scheduler's function, by itself.
+    Scheduler,
+}
+
+impl Keeper {
+    const fn of(backend: &Backend) -> Self {
+        match backend {
+            Backend::Embedded => Self::Serve,
+            Backend::Aws(_) => Self::Scheduler,
+        }
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Serve => {
+                "let `gleaner serve` run, or run `gleaner reconcile` and `gleaner replay` now and then"
+            }
+            Self::Scheduler => {
+                "see the scheduler's log, and docs/alarms.md on `heartbeat` and `lists`"
+            }
+        }
+    }
+}
+
+/// Something that is to be done again and again.
+struct Upkeep {
+    what: &'static str,
+    every: Duration,
+}
+
+impl Upkeep {
+    fn judge(&self, keeper: Keeper, last: Option<Timestamp>, now: Timestamp) -> Finding {
+        let Some(last) = last else {
+            let found = format!("{}: never", self.what);
+            return match keeper {
+                // A folder may be new, and all its jobs polled.
+                Keeper::Serve => Finding::ok(UPKEEP, found),
+                Keeper::Scheduler => Finding::warning(UPKEEP, found, keeper.advice()),
+            };
+        };
+        let age = between(last, now);
+        let found = format!("{}: {} ago", self.what, told(age));
+        if age < LATE.saturating_add(self.every) {
+            Finding::ok(UPKEEP, found)
+        } else if keeper == Keeper::Serve || age < FORGOTTEN.saturating_add(self.every) {
+            Finding::warning(UPKEEP, found, keeper.advice())
+        } else {
+            Finding::failed(UPKEEP, found, keeper.advice())
+        }
+    }
 }
 
 /// What keeps calls from being made.

@@ -85,7 +85,9 @@ impl Examination<'_> {
                 self.report.add([finding])?;
                 let found = "the ledger is not open";
                 return self.report.add(
-                    [stored::QUEUE, stored::RESULTS, books::DUE, books::PAUSES, books::JOBS]
+                    [stored::QUEUE, stored::RESULTS]
+                        .into_iter()
+                        .chain(books::ALL)
                         .map(|check| Finding::skipped(check, found)),
                 );
             }
@@ -106,11 +108,11 @@ impl Examination<'_> {
         self.one(stored::RESULTS, stored::results(store)).await?;
         if is_mute {
             let found = "the ledger does not answer";
-            self.report.add(
-                [books::DUE, books::PAUSES, books::JOBS].map(|it| Finding::skipped(it, found)),
-            )?;
+            self.report.add(books::ALL.map(|check| Finding::skipped(check, found)))?;
         } else {
             self.many(books::DUE, books::due(ledger, now)).await?;
+            let settings = &self.site.clone().settings;
+            self.many(books::UPKEEP, books::upkeep(ledger, settings, now)).await?;
             self.one(books::PAUSES, books::pauses(ledger, now)).await?;
             self.many(books::JOBS, books::jobs(ledger)).await?;
         }

@@ -10,6 +10,7 @@ use super::PAGE;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::input::{NameError, parse_name};
+use crate::output::note_unreadable;
 
 /// What says of a name that it is a ref.
 const REF: &str = "ref:";
@@ -78,6 +79,7 @@ async fn with_ref(
     let (mut found, mut cursor) = (Vec::new(), None);
     while found.len() < LOOKED_AT_MAX {
         let page = ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+        note_unreadable(&page.unreadable);
         found.extend(page.items);
         cursor = page.next;
         if cursor.is_none() {

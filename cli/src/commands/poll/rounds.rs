@@ -20,7 +20,7 @@ use crate::commands::Interrupt;
 use crate::demo::open_entries;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Output, note};
+use crate::output::{Output, note, note_unreadable};
 use crate::submitting::{Stop, blocks};
 
 /// Most tasks taken at once.
@@ -265,6 +265,7 @@ impl Call<'_> {
             let mut cursor = None;
             loop {
                 let page = ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+                note_unreadable(&page.unreadable);
                 for entry in &page.items {
                     let mut row = Row::of_entry(entry);
                     if ended == Ended::Interrupted {
@@ -326,7 +327,12 @@ impl Crew for Call<'_> {
             }
             News::Swept(swept) => {
                 if swept.unreadable > 0 {
-                    tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
+                    let first = swept.first_unreadable.as_deref();
+                    tracing::error!(
+                        rows = swept.unreadable,
+                        first,
+                        "rows of the ledger do not decode"
+                    );
                 }
                 self.with(|progress| progress.summary.dead += u64::from(swept.dead));
             }

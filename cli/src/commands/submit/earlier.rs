@@ -8,7 +8,7 @@ use domain::request::JobRequest;
 use settings::{Backend, Settings};
 
 use super::plan::Plan;
-use crate::output::note;
+use crate::output::{note, note_unreadable};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
@@ -50,6 +50,7 @@ pub(super) async fn look(
     let mut cursor = None;
     while intents.len() < most {
         let page = ledger.list_intents(None, cursor.as_ref(), PAGE).await?;
+        note_unreadable(&page.unreadable);
         intents.extend(page.items);
         cursor = page.next;
         if cursor.is_none() {

@@ -73,7 +73,9 @@ impl Discrepancy {
                 "restore it from a backup or an older version, and find who may write there"
             }
             Self::UnownedObject => "find who else writes there; remove it if nobody needs it",
-            Self::UnreadableRow => "see the log for its key; it was written by something else",
+            Self::UnreadableRow => {
+                "see whether a newer gleaner wrote it; otherwise it is damaged: restore it"
+            }
             Self::StatisticsDiffer => {
                 "see whether the API key is that of another account; else ask the platform, whose \
                  own figures disagree"

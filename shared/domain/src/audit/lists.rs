@@ -5,33 +5,42 @@ use std::collections::BTreeMap;
 use super::books::Books;
 use super::judge::{Listing, Named, Row, facts, judge};
 use super::rows::{Fresh, once_more};
-use super::{Period, Sheet, Unproved, trouble};
+use super::{Discrepancy, Period, Sheet, Unproved, trouble};
 use crate::job::{JobId, JobKey, JobStatus, Kind};
 use crate::limits::LIST_PAGE_MAX;
 use crate::ports::{ApiError, ListPage, ListQuery, PortError};
 use crate::reconcile::window::{Next, Pages, Window};
 use crate::steps::Ports;
 use crate::subscribe::Account;
+use crate::time::Timestamp;
 
 /// Walks over a window before its list counts as one that does not come to rest.
 const WALKS_MAX: u32 = 4;
 
 /// Jobs of one window. A window of many pages is read in halves, so that these are few.
-type Seen = BTreeMap<JobId, JobStatus>;
+type Seen = BTreeMap<JobId, Sighting>;
+
+/// A job as its list shows it.
+struct Sighting {
+    status: JobStatus,
+    /// Whether it is so young that it need not have a row.
+    is_left: bool,
+}
 
 /// Reads a kind's list over the period. A list of more than a page is walked until a walk shows
 /// nothing new: whatever moved between pages is on one of them then.
 pub(super) async fn read(
     ports: Ports<'_>,
     account: Account<'_>,
-    kind: Kind,
+    (kind, left_from): (Kind, Timestamp),
     books: &mut Books,
     sheet: &mut Sheet,
 ) -> Result<(), PortError> {
     let Period { from, to } = books.period;
     let mut left = vec![Window { from, to }];
     while let Some(window) = left.pop() {
-        let mut list = List { ports, account, kind, window, seen: Seen::new(), unreadable: 0 };
+        let mut list =
+            List { ports, account, kind, left_from, window, seen: Seen::new(), unreadable: 0 };
         let read = list.read(books.period).await;
         if !matches!(read, Ok(Read::Halves(..))) {
             list.settle(books, sheet).await?;
@@ -67,6 +76,8 @@ struct List<'a> {
     ports: Ports<'a>,
     account: Account<'a>,
     kind: Kind,
+    /// From when on jobs need not have a row.
+    left_from: Timestamp,
     window: Window,
     seen: Seen,
     /// Entries that could not be read, of the walk that had most.
@@ -86,7 +97,9 @@ impl List<'_> {
                 for job in list.jobs {
                     // The list's window ends with the period's end in it.
                     if job.created_at.is_none_or(|at| period.holds(at)) {
-                        news += u64::from(self.seen.insert(job.job_id, job.status).is_none());
+                        let is_left = job.created_at.is_some_and(|at| at > self.left_from);
+                        let sighting = Sighting { status: job.status, is_left };
+                        news += u64::from(self.seen.insert(job.job_id, sighting).is_none());
                     }
                 }
                 match next {
@@ -127,22 +140,23 @@ impl List<'_> {
         let (ports, kind) = (self.ports, self.kind);
         sheet.kind(kind).unreadable += self.unreadable;
         let mut suspects = Vec::new();
-        for (job_id, status) in self.seen {
+        for (job_id, sighting) in self.seen {
             let key = JobKey::new(kind, job_id);
             // Two halves share the instant in the middle.
             if books.listing(&key).is_some() {
                 continue;
             }
             let row = books.row(&key);
-            if judge(row, Listing::of(&status)).is_some() {
-                suspects.push((key, status));
+            if sighting.judge(row).is_some() {
+                suspects.push((key, sighting));
             } else {
-                note(&key, &status, row, books, sheet);
+                note(&key, &sighting.status, row, books, sheet);
             }
         }
         let keys: Vec<_> = suspects.iter().map(|(key, _)| key.clone()).collect();
         let fresh = once_more(ports, &keys).await?;
-        for ((key, status), fresh) in suspects.iter().zip(fresh) {
+        for ((key, sighting), fresh) in suspects.iter().zip(fresh) {
+            let status = &sighting.status;
             let Fresh::Read(entry) = fresh else {
                 note(key, status, None, books, sheet);
                 continue;
@@ -150,13 +164,19 @@ impl List<'_> {
             let entry = entry.as_deref();
             let now = ports.clock.now();
             let row = entry.map(|entry| Row::of(entry, now, ports.limits));
-            if let Some(discrepancy) = judge(row, Listing::of(status)) {
+            if let Some(discrepancy) = sighting.judge(row) {
                 let facts = facts(Named::Listed(status.as_str()), entry);
                 sheet.find(discrepancy, Some(key), facts);
             }
             note(key, status, row, books, sheet);
         }
         Ok(())
+    }
+}
+
+impl Sighting {
+    fn judge(&self, row: Option<Row>) -> Option<Discrepancy> {
+        judge(row, Listing::of(&self.status)).filter(|_| row.is_some() || !self.is_left)
     }
 }
 

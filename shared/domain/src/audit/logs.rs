@@ -11,12 +11,14 @@ use crate::limits::{LIST_PAGE_MAX, LIST_PAGES_MAX};
 use crate::ports::{ApiErrorKind, DeliveryStatus, PortError, Webhook};
 use crate::steps::Ports;
 use crate::subscribe::Account;
+use crate::time::Timestamp;
 
 /// Reads the logs of all webhooks. They have no order and no dates to ask for, so that each is read
 /// to its end.
 pub(super) async fn read(
     ports: Ports<'_>,
     account: Account<'_>,
+    left_from: Timestamp,
     books: &mut Books,
     sheet: &mut Sheet,
 ) -> Result<(), PortError> {
@@ -28,7 +30,7 @@ pub(super) async fn read(
         }
     };
     for webhook in &listed {
-        read_log(ports, account, webhook, books, sheet).await?;
+        read_log(ports, account, (webhook, left_from), books, sheet).await?;
     }
     Ok(())
 }
@@ -36,7 +38,7 @@ pub(super) async fn read(
 async fn read_log(
     ports: Ports<'_>,
     account: Account<'_>,
-    webhook: &Webhook,
+    (webhook, left_from): (&Webhook, Timestamp),
     books: &mut Books,
     sheet: &mut Sheet,
 ) -> Result<(), PortError> {
@@ -71,8 +73,11 @@ async fn read_log(
             };
             let key = JobKey::new(kind, job_id);
             let taken = events.entry(hash(&key)).or_default();
-            *taken |= delivery.status == DeliveryStatus::Success;
-            if books.log(&key) {
+            let is_taken = delivery.status == DeliveryStatus::Success;
+            *taken |= is_taken;
+            // Whoever takes a delivery has written its row before, however young the job is.
+            let is_missed = is_taken || at.is_none_or(|at| at <= left_from);
+            if books.log(&key) && is_missed {
                 strangers.push(key);
             }
         }

@@ -26,8 +26,8 @@ pub(super) async fn read(
     let mut cursor = None;
     for _ in 0..LIST_PAGES_MAX {
         let page = page(ports, cursor.as_ref()).await?;
-        for _ in 0..page.unreadable {
-            sheet.find(Discrepancy::UnreadableRow, None, "a row does not decode".to_owned());
+        for facts in page.unreadable {
+            sheet.find(Discrepancy::UnreadableRow, None, facts);
         }
         let rows: Vec<_> = of_period(&page.items, books.period, now).collect();
         for entry in &rows {
@@ -90,8 +90,7 @@ pub(super) async fn submissions(ports: Ports<'_>, sheet: &mut Sheet) -> Result<(
     let mut cursor = None;
     for _ in 0..LIST_PAGES_MAX {
         let page = ports.ledger.list_intents(None, cursor.as_ref(), PAGE).await?;
-        for _ in 0..page.unreadable {
-            let facts = "the row of a submission does not decode".to_owned();
+        for facts in page.unreadable {
             sheet.find(Discrepancy::UnreadableRow, None, facts);
         }
         for intent in &page.items {

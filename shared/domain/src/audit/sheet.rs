@@ -46,7 +46,8 @@ pub struct KindSheet {
     pub statuses: BTreeMap<String, u64>,
     /// Those by the state of their row.
     pub ledger: BTreeMap<StateName, u64>,
-    /// Those that have no row: unfinished ones, which nobody is owed yet, among them.
+    /// Those that have no row: among them unfinished ones, which nobody is owed yet, and young ones,
+    /// which may yet be told of.
     pub unknown: u64,
     /// Rows whose job the platform does not list (any more).
     pub unlisted: u64,

@@ -117,6 +117,7 @@ impl Rig {
             statistics: &self.statistics,
             deliveries: true,
             objects: true,
+            left: Duration::from_mins(15),
         }
     }
 

@@ -266,10 +266,11 @@ pub struct ControlRow {
 #[async_trait]
 pub trait Inspection: Send + Sync {
     /// Lists rows, by arrival where the adapter can tell. A row that is there from the first page
-    /// to the last is on one of them.
+    /// to the last is on one of them. One that does not decode hides no other, whatever is asked
+    /// for: it is in [`Page::unreadable`].
     ///
     /// # Errors
-    /// `Corrupt` names the key; otherwise transient or `Denied`.
+    /// `Invalid` for a cursor that is none of this listing's; otherwise transient or `Denied`.
     async fn list_entries(
         &self,
         filter: &EntryFilter,
@@ -324,6 +325,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where the next page begins; `None` after the last.
     pub next: Option<Cursor>,
-    /// Rows that did not decode and were left out.
-    pub unreadable: u32,
+    /// Rows that did not decode and were left out: which, and in what way, but nothing of what they
+    /// hold.
+    pub unreadable: Vec<String>,
 }

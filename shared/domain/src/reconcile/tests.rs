@@ -10,7 +10,7 @@ use self::lists::Lists;
 use super::*;
 use crate::entry::{Entry, StateName};
 use crate::job::{JobKey, JobStatus};
-use crate::ports::{Control as _, ControlRow, Listed};
+use crate::ports::{ControlRow, Listed};
 use crate::time::before;
 use crate::work::tests::rig::{HOUR, MINUTE, Rig, extract, id};
 

@@ -203,31 +203,20 @@ fn place_of<T: DeserializeOwned>(
 }
 
 /// One page out of the rows that come next, each with its place.
-fn page_of<P: Serialize, T: DeserializeOwned>(
-    rows: Vec<(P, &str)>,
-    limit: u32,
-) -> (Vec<Result<T, serde_json::Error>>, Option<Cursor>) {
+fn page_of<P: Serialize, T: DeserializeOwned>(rows: Vec<(P, &str)>, limit: u32) -> Page<T> {
     let limit = usize::try_from(limit.max(1)).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
-    let mut items = Vec::new();
+    let mut page = Page { items: Vec::new(), next: None, unreadable: Vec::new() };
     let mut last = None;
     for (place, json) in rows.into_iter().take(limit) {
-        items.push(serde_json::from_str(json));
+        let place = serde_json::to_string(&place).unwrap_or_default();
+        match serde_json::from_str(json) {
+            Ok(item) => page.items.push(item),
+            Err(_) => page.unreadable.push(format!("the row at {place} does not decode")),
+        }
         last = Some(place);
     }
-    let next = last.filter(|_| has_more).and_then(|place| serde_json::to_string(&place).ok());
-    (items, next.map(Cursor))
-}
-
-/// A page without the rows that do not decode.
-fn lenient<T>((rows, next): (Vec<Result<T, serde_json::Error>>, Option<Cursor>)) -> Page<T> {
-    let mut page = Page { items: Vec::new(), next, unreadable: 0 };
-    for row in rows {
-        match row {
-            Ok(item) => page.items.push(item),
-            Err(_) => page.unreadable += 1,
-        }
-    }
+    page.next = last.filter(|_| has_more).map(Cursor);
     page
 }
 
@@ -327,7 +316,7 @@ impl Due for MemoryLedger {
             .filter(|(place, _)| place.0 <= now && after.as_ref().is_none_or(|at| place > at))
             .collect();
         due.sort_unstable();
-        Ok(lenient(page_of(due, limit)))
+        Ok(page_of(due, limit))
     }
 
     async fn list_due_intents(
@@ -346,7 +335,7 @@ impl Due for MemoryLedger {
             .filter(|(place, _)| place.0 <= now && after.as_ref().is_none_or(|at| place > at))
             .collect();
         due.sort_unstable();
-        Ok(lenient(page_of(due, limit)))
+        Ok(page_of(due, limit))
     }
 }
 
@@ -440,8 +429,7 @@ impl Inspection for MemoryLedger {
             .map(|(key, row)| (key, row.json.as_str()))
             .take(usize::try_from(limit.max(1)).unwrap_or(usize::MAX).saturating_add(1));
         let matching: Vec<_> = matching.collect();
-        let names: Vec<_> = matching.iter().map(|(key, _)| key.to_string()).collect();
-        strict("list_entries", &names, page_of(matching, limit))
+        Ok(page_of(matching, limit))
     }
 
     async fn count_entries(&self) -> Result<BTreeMap<String, u64>, PortError> {
@@ -479,21 +467,6 @@ impl Inspection for MemoryLedger {
             .filter(|(place, _)| after.as_ref().is_none_or(|after| place > after))
             .collect();
         matching.sort_unstable();
-        let names: Vec<_> = matching.iter().map(|((_, _, id), _)| id.clone()).collect();
-        strict("list_intents", &names, page_of(matching, limit))
+        Ok(page_of(matching, limit))
     }
-}
-
-/// A page all of whose rows decode; else the error that names the first that does not.
-fn strict<T>(
-    operation: &'static str,
-    names: &[String],
-    (rows, next): (Vec<Result<T, serde_json::Error>>, Option<Cursor>),
-) -> Result<Page<T>, PortError> {
-    let mut items = Vec::new();
-    for (row, name) in rows.into_iter().zip(names) {
-        let corrupt = || PortError::new("ledger", operation, ErrorKind::Corrupt);
-        items.push(row.map_err(|error| corrupt().with_source(format!("row {name}: {error}")))?);
-    }
-    Ok(Page { items, next, unreadable: 0 })
 }

@@ -184,8 +184,9 @@ async fn what_cannot_be_kept_or_read_is_said() {
     let error = store.load_intent(&row.id).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Corrupt);
     assert!(format!("{error:?}").contains(&row.id));
-    let error = store.list_intents(None, None, 1).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Corrupt);
-    let page = store.list_due_intents(Timestamp::MAX, None, 1).await.unwrap();
-    assert_eq!((page.items.len(), page.unreadable), (0, 1));
+    let listed = store.list_intents(None, None, 1).await.unwrap();
+    let due = store.list_due_intents(Timestamp::MAX, None, 1).await.unwrap();
+    for page in [listed, due] {
+        assert_eq!((page.items.len(), page.unreadable.len()), (0, 1));
+    }
 }

@@ -6,6 +6,7 @@ use crate::role::ReadBy;
 use crate::role::Role::Scheduler;
 
 const RECONCILE: ReadBy = ReadBy::verbs("`serve`, `reconcile`");
+const AUDIT: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`");
 const REPLAY: ReadBy = ReadBy::verbs("`serve`, `replay`");
 
 pub(super) const UPKEEP: &[Setting] = &[
@@ -40,7 +41,7 @@ pub(super) const UPKEEP: &[Setting] = &[
         meaning: "Pause between two comparisons of the platform's job lists with the ledger.",
         if_wrong: "Too long: a job that no webhook told of is found late. Too short: calls of job \
                    lists.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: AUDIT.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.threshold",
@@ -50,7 +51,7 @@ pub(super) const UPKEEP: &[Setting] = &[
                   for it; nothing where `webhooks` is `off`.",
         if_wrong: "Too short: jobs are announced that a webhook would have announced a moment \
                    later, which does no harm. Too long: they are found late.",
-        read_by: RECONCILE.and(&[Scheduler]),
+        read_by: AUDIT.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.overlap",

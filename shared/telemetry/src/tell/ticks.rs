@@ -43,7 +43,8 @@ pub fn swept(metrics: &Metrics, swept: &Result<Swept, PortError>) {
         tracing::warn!(intents = swept.ambiguous, "submissions given up as ambiguous");
     }
     if swept.unreadable > 0 {
-        tracing::error!(rows = swept.unreadable, "rows of the ledger do not decode");
+        let first = swept.first_unreadable.as_deref();
+        tracing::error!(rows = swept.unreadable, first, "rows of the ledger do not decode");
     }
 }
 

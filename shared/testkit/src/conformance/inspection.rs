@@ -1,12 +1,12 @@
 //! [`domain::ports::Inspection`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::entry::{DeadReason, Entry, StateName};
 use domain::intent::Intent;
 use domain::job::Kind;
 use domain::limits::Limits;
-use domain::ports::{EntryFilter, ErrorKind, Expected, Written};
+use domain::ports::{EntryFilter, Expected, Written};
 use domain::time::after;
 
 use super::LedgerSubject;
@@ -254,23 +254,41 @@ pub async fn intents_are_listed_by_run_and_position(subject: &LedgerSubject) {
     }
 }
 
-/// A listing that meets a row that does not decode names it.
-pub async fn a_listed_row_that_does_not_decode_is_named(subject: &LedgerSubject) {
+/// A row that does not decode is named, and hides no other, whatever is asked for.
+pub async fn a_listed_row_that_does_not_decode_hides_no_other(subject: &LedgerSubject) {
     let (Some(spoil), Some(spoil_intent)) = (&subject.spoil_entry, &subject.spoil_intent) else {
         return;
     };
     let ledger = &subject.ledger;
-    put(&**ledger, &open(key("spoilt-row"), 5)).await;
+    for name in ["first", "spoilt-row", "last"] {
+        put(&**ledger, &open(key(name), 5)).await;
+    }
     spoil(&key("spoilt-row"));
-    let error = ledger.list_entries(&EntryFilter::default(), None, 10).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Corrupt);
-    assert!(format!("{error:?}").contains("spoilt-row"), "{error:?}");
-    let row = plain_intent("r", 0);
-    put_intent(&**ledger, &row).await;
-    spoil_intent(&row.id);
-    let error = ledger.list_intents(None, None, 10).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Corrupt);
-    assert!(format!("{error:?}").contains(&row.id), "{error:?}");
+    let all = EntryFilter::default();
+    let by_state = EntryFilter { state: Some(StateName::Expected), ..all.clone() };
+    let by_kind = EntryFilter { kind: Some(Kind::Extract), ..all.clone() };
+    for filter in [all, by_state, by_kind] {
+        let page = ledger.list_entries(&filter, None, 10).await.unwrap();
+        let found: BTreeSet<_> = page.items.iter().map(|row| row.key.job_id.as_str()).collect();
+        assert_eq!(found, BTreeSet::from(["first", "last"]), "{filter:?}");
+        only_names(&page.unreadable, "spoilt-row");
+    }
+    let intents = [plain_intent("r", 0), plain_intent("r", 1)];
+    for intent in &intents {
+        put_intent(&**ledger, intent).await;
+    }
+    spoil_intent(&intents[0].id);
+    for run in [None, Some("r")] {
+        let page = ledger.list_intents(run, None, 10).await.unwrap();
+        assert_eq!(page.items, intents[1..], "{run:?}");
+        only_names(&page.unreadable, &intents[0].id);
+    }
     let counted = ledger.count_entries().await.unwrap();
-    assert_eq!(counted.get("expected"), Some(&1), "a spoilt row is counted all the same");
+    assert_eq!(counted.get("expected"), Some(&3), "a spoilt row is counted all the same");
+}
+
+/// One row is named, by its key.
+pub(super) fn only_names(unreadable: &[String], key: &str) {
+    let [row] = unreadable else { panic!("{unreadable:?}") };
+    assert!(row.contains(key), "{row}");
 }

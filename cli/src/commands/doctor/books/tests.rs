@@ -18,6 +18,29 @@ fn what_is_due_for_long_is_told() {
     assert_eq!(judged(Some("2026-11-29T11:59:00Z")), Outcome::Failed);
 }
 
+/// A function that should run by itself and does not is another matter than a server that nobody
+/// has started.
+#[test]
+fn upkeep_that_nobody_does_is_told() {
+    let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+    let lists = Upkeep { what: "job lists were compared", every: Duration::from_mins(5) };
+    let judged = |keeper, last: Option<&str>| {
+        lists.judge(keeper, last.map(|last| last.parse().unwrap()), now)
+    };
+    for (last, by_serve, by_scheduler) in [
+        (None, Outcome::Ok, Outcome::Warning),
+        (Some("2026-11-30T11:36:00Z"), Outcome::Ok, Outcome::Ok),
+        (Some("2026-11-30T11:35:00Z"), Outcome::Warning, Outcome::Warning),
+        (Some("2026-11-29T11:54:00Z"), Outcome::Warning, Outcome::Failed),
+    ] {
+        assert_eq!(judged(Keeper::Serve, last).outcome, by_serve, "{last:?}");
+        assert_eq!(judged(Keeper::Scheduler, last).outcome, by_scheduler, "{last:?}");
+    }
+    assert_eq!(judged(Keeper::Serve, None).found, "job lists were compared: never");
+    let found = judged(Keeper::Serve, Some("2026-11-30T09:00:00Z")).found;
+    assert_eq!(found, "job lists were compared: 3 hours ago");
+}
+
 #[test]
 fn dead_jobs_are_told_with_their_reasons() {
     let judged = judge_jobs(&counts(&[("stored", 5), ("received", 1), ("expected", 2)]));

@@ -43,6 +43,47 @@ async fn a_delivery_log_names_jobs_that_nobody_else_does() {
     assert_eq!(sheet.findings[0].facts, "a delivery log names it; the ledger does not know it");
 }
 
+/// Of a job without a row nobody is owed anything while it is left to its webhook, unless its
+/// delivery was taken.
+#[tokio::test]
+async fn a_young_job_is_left_to_its_webhook() {
+    let rig = Rig::new();
+    let now = rig.clock.now();
+    let new = NewWebhook {
+        url: "https://r.example/".to_owned(),
+        event_type: EventType::ExtractCompleted,
+        description: None,
+    };
+    let webhook = rig.webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id;
+    let log = |name: &str, ago: u64, status| {
+        let delivery = Delivery {
+            id: name.to_owned(),
+            event_type: EventType::ExtractCompleted,
+            job_id: Some(key(name).job_id),
+            attempt_number: Some(1),
+            status,
+            http_status: None,
+            delivered_at: None,
+            created_at: Some(before(now, Duration::from_mins(ago))),
+        };
+        assert!(rig.webhooks.log(&webhook, delivery));
+    };
+    rig.list("young", 24 * 60 + 60 - 14, JobStatus::Completed);
+    rig.list("old", 24 * 60 + 60 - 15, JobStatus::Completed);
+    log("young-refused", 14, DeliveryStatus::Abandoned);
+    log("old-refused", 15, DeliveryStatus::Abandoned);
+    log("young-taken", 14, DeliveryStatus::Success);
+    let sheet = rig.audit_of(Period { from: start(), to: now }).await;
+    let names: Vec<_> = sheet.findings.iter().filter_map(|finding| finding.key.clone()).collect();
+    assert_eq!(names, ["old", "old-refused", "young-taken"].map(key));
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 3)]);
+    assert_eq!(sheet.kinds[&Kind::Extract].unknown, 2);
+    // Where nothing is left to webhooks, each is missed.
+    let sources = Sources { left: Duration::ZERO, ..rig.sources() };
+    let sheet = audit(sources, Period { from: start(), to: now }).await.unwrap();
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 5)]);
+}
+
 /// A platform that is busy is asked again.
 #[tokio::test]
 async fn a_busy_platform_is_asked_with_patience() {

@@ -180,3 +180,22 @@ async fn a_port_that_fails_ends_the_run_and_loses_nothing() {
     assert_eq!(rig.ledger.entries().len(), 20);
     assert_eq!(between(begun, rig.clock.now()), Duration::ZERO);
 }
+
+/// What the ledger says of the last walk is that of the list that was walked longest ago.
+#[tokio::test]
+async fn the_last_walk_of_all_lists_is_told() {
+    let rig = Rig::new();
+    assert_eq!(compared_at(&rig.ledger).await.unwrap(), None);
+    run(rig.ports()).await;
+    let first = rig.now();
+    assert_eq!(compared_at(&rig.ledger).await.unwrap(), Some(first));
+    rig.clock.advance(MINUTE);
+    run(rig.ports()).await;
+    assert_eq!(compared_at(&rig.ledger).await.unwrap(), Some(rig.now()));
+    // One list that cannot be read holds back what is told.
+    let second = rig.now();
+    rig.clock.advance(MINUTE);
+    rig.jobs.fail_list(error(ApiErrorKind::Denied, Some(403)));
+    assert!(run(rig.ports()).await.partial);
+    assert_eq!(compared_at(&rig.ledger).await.unwrap(), Some(second));
+}

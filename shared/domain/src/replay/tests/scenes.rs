@@ -227,8 +227,13 @@ async fn the_logs_are_read_when_their_time_has_come() {
     let rules = Rules { every: 5 * MINUTE, ..rules() };
     let reads = async || {
         let report = run_with(rig.ports(), &*webhooks, &rules, WET).await;
+        // Whoever asks the ledger is told the same.
+        if report.read_at.is_some() {
+            assert_eq!(read_at(&rig.ledger).await.unwrap(), report.read_at);
+        }
         (report.read_at, take_pages(&webhooks).len())
     };
+    assert_eq!(read_at(&rig.ledger).await.unwrap(), None);
     let first = rig.now();
     assert_eq!(reads().await, (Some(first), 3));
     rig.clock.advance(4 * MINUTE);
