@@ -182,7 +182,8 @@ impl Site {
     pub(crate) fn vault(&self) -> Arc<dyn Vault> {
         match &self.place {
             Place::Folder => {
-                Arc::new(FileVault::new(SecretsFile::new(&self.settings.secrets_file())))
+                let file = SecretsFile::new(&self.settings.secrets_file());
+                Arc::new(FileVault::new(file, self.settings.limits.previous_grace))
             }
             #[cfg(feature = "aws")]
             Place::Aws(bundle) => Arc::new(bundle.secrets(&self.settings)),

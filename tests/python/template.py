@@ -35,6 +35,7 @@ EVERYTHING = {
     "ResultsPrefix": "gleaner/results",
     "RotationDays": "30",
     "RotationStrategy": "in-place",
+    "PreviousGrace": "5m",
     "SecretsKmsKeyArn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d",
     "SigningHeaders": "x-signature",
     "SigningScheme": "hmac = {}",

@@ -171,7 +171,7 @@ impl Bundle {
     /// The signing secrets, in every stage.
     pub(super) async fn held(&self, settings: &Settings) -> Vec<Held> {
         let ids = named(settings).and_then(|aws| aws.webhook_secret_ids.clone());
-        held::read(&self.config, &ids.unwrap_or_default()).await
+        held::read(&self.config, &ids.unwrap_or_default(), settings.limits.previous_grace).await
     }
 
     /// The signing secrets as a rotation sees them.

@@ -1,5 +1,6 @@
 //! OB-01: nothing that a verb prints or logs on AWS shows a secret.
 
+use domain::limits::Limits;
 use domain::ports::SecretSource as _;
 use secrets_aws::AwsSecrets;
 use simulator::Config;
@@ -43,7 +44,12 @@ async fn ob_01_verbs_on_aws_show_no_secret() {
     let created = run(&world, &["webhooks", "create"]).await;
     assert!(created.iter().all(|ran| ran.code == 0), "{created:?}");
     let names = [EXTRACT, BATCH, CRAWL].map(str::to_owned);
-    let source = AwsSecrets::new(&world.config(), &names, Arc::new(SystemClock));
+    let source = AwsSecrets::new(
+        &world.config(),
+        &names,
+        Arc::new(SystemClock),
+        Limits::default().previous_grace,
+    );
     let held = source.load().await.unwrap().secrets;
     let mut said = Vec::from(created);
     for args in [

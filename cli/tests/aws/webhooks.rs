@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::limits::Limits;
 use domain::ports::SecretSource as _;
 use domain::signature::secret::Secret;
 use secrets_aws::AwsSecrets;
@@ -19,7 +20,12 @@ const CREATE: [&str; 3] = ["webhooks", "create", "--json"];
 /// What the stack's receiver reads of a secret.
 async fn held(world: &World, names: &[&str]) -> Vec<Secret> {
     let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-    let source = AwsSecrets::new(&world.config(), &names, Arc::new(SystemClock));
+    let source = AwsSecrets::new(
+        &world.config(),
+        &names,
+        Arc::new(SystemClock),
+        Limits::default().previous_grace,
+    );
     source.load().await.unwrap().secrets
 }
 

@@ -30,8 +30,9 @@ async fn serve(environment: Environment) -> Result<(), host::Refusal> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ledger = DynamoLedger::new(&aws, &settings.shared.table, Arc::clone(&clock));
     let queue = SqsQueue::new(&aws, &settings.shared.queue_url)?;
-    let secrets = AwsSecrets::new(&aws, &settings.webhook_secret_ids, Arc::clone(&clock));
     let limits = settings.shared.limits;
+    let (ids, grace) = (&settings.webhook_secret_ids, limits.previous_grace);
+    let secrets = AwsSecrets::new(&aws, ids, Arc::clone(&clock), grace);
     let keyring = Keyring::new(Arc::new(secrets), settings.scheme, &limits);
     // A read of each service opens its connection, and says in the log what is not permitted.
     let (keys, row, depth) =

@@ -36,9 +36,6 @@ pub const CRAWL_PAGES_MAX: u32 = 10_000;
 pub const CRAWL_DEPTH_MAX: u32 = 10;
 /// Most webhooks of an account. Source: docs/contract.md, "Webhooks".
 pub const WEBHOOKS_MAX: usize = 10;
-/// How long a signing secret is accepted after another one took its place: deliveries that were
-/// under way arrive within seconds, repeated ones within minutes.
-pub const PREVIOUS_GRACE: Duration = Duration::from_mins(15);
 /// Times that a dead entry is opened again because the platform speaks of its job.
 pub const REOPENS_MAX: u32 = 3;
 /// Searches for the job of an unanswered POST before it is reported as ambiguous: with the default
@@ -106,6 +103,9 @@ pub struct Limits {
     pub secret_cooldown: Duration,
     /// Age at which loaded signing secrets are loaded again.
     pub secret_max_age: Duration,
+    /// How long a signing secret is accepted after another one took its place: deliveries that were
+    /// under way arrive within seconds, repeated ones within minutes.
+    pub previous_grace: Duration,
     /// Most tokens spent on submissions a day; `None` is without limit.
     pub spend_per_day: Option<u64>,
     /// What is paid for only where somebody wants it.
@@ -179,6 +179,7 @@ impl Default for Limits {
             receive_deadline: Duration::from_millis(2_500),
             secret_cooldown: Duration::from_secs(10),
             secret_max_age: 5 * MINUTE,
+            previous_grace: 15 * MINUTE,
             spend_per_day: None,
             policies: Policies::default(),
         }

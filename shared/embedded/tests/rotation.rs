@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use domain::limits::Limits;
 use domain::ports::SlotId;
 use domain::testing::ManualClock;
 use embedded::secrets::{FileVault, LocalSecrets, SecretPlace, SecretsFile, StoredSecret};
@@ -18,7 +19,7 @@ async fn world() -> RotationWorld {
     let ledger = SqliteStore::open(&ledger, clock.clone(), Settings::default()).unwrap();
     let file = SecretsFile::new(&path);
     let source = Arc::new(LocalSecrets::new(vec![SecretPlace::File(path)], clock.clone()));
-    let vault = Arc::new(FileVault::new(file.clone()));
+    let vault = Arc::new(FileVault::new(file.clone(), Limits::default().previous_grace));
     let world = RotationWorld::new(clock, vault, source, |secret| {
         file.add(StoredSecret::new(secret.clone())).unwrap();
         SlotId::parse(secret.webhook_id().unwrap()).unwrap()

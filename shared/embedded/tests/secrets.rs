@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::limits::Limits;
 use domain::ports::{Clock as _, ErrorKind, SecretSource, SlotId};
 use domain::signature::secret::{Secret, Stage};
 use domain::testing::ManualClock;
@@ -100,7 +101,7 @@ fn vault() -> VaultSubject {
     let file = SecretsFile::new(&path);
     file.prepare().unwrap();
     let source = Arc::new(LocalSecrets::new(vec![SecretPlace::File(path)], clock.clone()));
-    let vault = Arc::new(FileVault::new(file.clone()));
+    let vault = Arc::new(FileVault::new(file.clone(), Limits::default().previous_grace));
     VaultSubject::new(vault, source, clock, move |secret| {
         file.add(StoredSecret::new(secret.clone())).unwrap();
         SlotId::parse(secret.webhook_id().unwrap()).unwrap()

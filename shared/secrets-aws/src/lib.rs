@@ -22,7 +22,6 @@ mod version;
 
 pub use api_key::{ApiKeySource, ApiKeyText};
 pub use begin::Begun;
-pub use domain::limits::PREVIOUS_GRACE;
 pub use secrets::AwsSecrets;
 pub use since::instant_of as promoted_at;
 pub use vault::AwsVault;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_client::SdkConfig;
-use domain::limits::PREVIOUS_GRACE;
 use domain::ports::{Clock, ErrorKind, LoadedSecrets, PortError, SecretSource};
 use domain::signature::secret::{LABEL_BYTES_MAX, Secret, Stage};
 use domain::time::between;
@@ -30,8 +29,9 @@ const UNREAD: &str = "a signing secret cannot be read; deliveries signed with it
 
 /// Signing secrets in Secrets Manager.
 ///
-/// Of each secret these versions are in force: the one labelled `AWSCURRENT`; the one labelled `AWSPENDING`; and the one labelled `AWSPREVIOUS` until
-/// [`PREVIOUS_GRACE`] after the current version was made, or was promoted by a rotation. A version
+/// Of each secret these versions are in force: the one labelled `AWSCURRENT`; the one labelled
+/// `AWSPENDING`; and the one labelled `AWSPREVIOUS` until the
+/// [grace](domain::limits::Limits::previous_grace) after the current version was made, or was promoted by a rotation. A version
 /// beside the current one that is absent, may not be read or holds no usable text counts as absent,
 /// with a warning if it is there: the current one stays in force while somebody types. A secret
 /// whose current version is not there or not usable is left out, with a warning, as the one that is
@@ -54,6 +54,7 @@ pub struct AwsSecrets {
     reader: Reader,
     ids: Vec<String>,
     clock: Arc<dyn Clock>,
+    previous_grace: Duration,
 }
 
 impl fmt::Debug for AwsSecrets {
@@ -64,14 +65,19 @@ impl fmt::Debug for AwsSecrets {
 
 impl AwsSecrets {
     /// The secrets of these names or ARNs; of equal ones, one. Nothing is read yet.
-    pub fn new(config: &SdkConfig, ids: &[String], clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        config: &SdkConfig,
+        ids: &[String],
+        clock: Arc<dyn Clock>,
+        previous_grace: Duration,
+    ) -> Self {
         let mut unique: Vec<String> = Vec::new();
         for id in ids {
             if !unique.contains(id) {
                 unique.push(id.clone());
             }
         }
-        Self { reader: Reader::new(&hasty(config), "load"), ids: unique, clock }
+        Self { reader: Reader::new(&hasty(config), "load"), ids: unique, clock, previous_grace }
     }
 
     /// All versions in force of one secret.
@@ -81,7 +87,7 @@ impl AwsSecrets {
         let secret = understood(&current, id, Stage::Current)
             .map_err(|error| self.reader.failed(id, Stage::Current, ErrorKind::Corrupt, error))?;
         let now = self.clock.now();
-        let is_grace = current.since.is_some_and(|since| between(since, now) < PREVIOUS_GRACE);
+        let is_grace = current.since.is_some_and(|since| between(since, now) < self.previous_grace);
         let previous = if is_grace { self.read_beside(id, Stage::Previous).await? } else { None };
         let mut used = vec![current.id];
         let mut secrets = vec![secret];

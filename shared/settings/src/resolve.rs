@@ -129,6 +129,7 @@ pub(crate) fn limits(read: &mut Reader) -> Limits {
         receive_deadline: read.duration("limits.receive_deadline"),
         secret_cooldown: read.duration("limits.secret_cooldown"),
         secret_max_age: read.duration("limits.secret_max_age"),
+        previous_grace: read.duration("limits.previous_grace"),
         spend_per_day: read.optional_count("limits.spend_per_day"),
         policies: Policies {
             resubmit_unlinked: is_on(read, "policies.resubmit_unlinked"),

@@ -1,5 +1,7 @@
 //! Signing secrets in Secrets Manager as they are found in every stage.
 
+use std::time::Duration;
+
 use aws_client::{SdkConfig, classify};
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::operation::get_secret_value::{
@@ -8,7 +10,7 @@ use aws_sdk_secretsmanager::operation::get_secret_value::{
 use domain::ports::PortError;
 use domain::signature::secret::{Secret, Stage};
 use domain::time::{Timestamp, after};
-use secrets_aws::{PREVIOUS_GRACE, promoted_at};
+use secrets_aws::promoted_at;
 
 use super::vault::{LOAD, SECRETS};
 use crate::backend::Held;
@@ -21,17 +23,22 @@ const LABELS: [(&str, Stage); 3] = [
     ("AWSPREVIOUS", Stage::Previous),
 ];
 
-/// Reads the labelled versions of these secrets, one after the other.
-pub(super) async fn read(config: &SdkConfig, ids: &[String]) -> Vec<Held> {
+/// Reads the labelled versions of these secrets, one after the other; a previous one is in force for
+/// `previous_grace`.
+pub(super) async fn read(
+    config: &SdkConfig,
+    ids: &[String],
+    previous_grace: Duration,
+) -> Vec<Held> {
     let client = Client::new(config);
     let mut found = Vec::new();
     for id in ids {
-        found.extend(read_one(&client, id).await);
+        found.extend(read_one(&client, id, previous_grace).await);
     }
     found
 }
 
-async fn read_one(client: &Client, id: &str) -> Vec<Held> {
+async fn read_one(client: &Client, id: &str, previous_grace: Duration) -> Vec<Held> {
     let mut found: Vec<Held> = Vec::new();
     let mut versions: Vec<String> = Vec::new();
     for (label, stage) in LABELS {
@@ -55,7 +62,7 @@ async fn read_one(client: &Client, id: &str) -> Vec<Held> {
                 let since = since(&output);
                 let current = found.first().and_then(|held| held.since);
                 let until = (stage == Stage::Previous)
-                    .then(|| current.map(|current| after(current, PREVIOUS_GRACE)))
+                    .then(|| current.map(|current| after(current, previous_grace)))
                     .flatten();
                 let secret = understood(&output).map(|secret| secret.with_stage(stage));
                 found.push(Held { place, stage, secret, since, until });

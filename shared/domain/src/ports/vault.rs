@@ -46,7 +46,7 @@ pub trait Vault: Send + Sync {
 
     /// Makes a version the current one, if the one that is there is still `over`, which becomes
     /// the previous one and is in force for
-    /// [`PREVIOUS_GRACE`](crate::limits::PREVIOUS_GRACE) from `now` on. What was the previous one
+    /// [`previous_grace`](crate::limits::Limits::previous_grace) from `now` on. What was the previous one
     /// is in force no longer. The pending label may stay on the version.
     ///
     /// # Contract

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 
 use super::lock;
-use crate::limits::PREVIOUS_GRACE;
+use crate::limits::Limits;
 use crate::ports::{
     Clock, ErrorKind, Holds, LoadedSecrets, PortError, Promoted, PutPending, SecretSource, Slot,
     SlotId, Vault, Version, VersionId,
@@ -167,11 +167,11 @@ impl Vault for MemoryVault {
 #[async_trait]
 impl SecretSource for MemoryVault {
     async fn load(&self) -> Result<LoadedSecrets, PortError> {
-        let now = self.clock.now();
+        let (now, grace) = (self.clock.now(), Limits::default().previous_grace);
         let mut secrets = Vec::new();
         for (id, kept) in lock(&self.slots).iter() {
             let mut slot = kept.slot(id);
-            let is_grace = kept.promoted_at.is_some_and(|at| between(at, now) < PREVIOUS_GRACE);
+            let is_grace = kept.promoted_at.is_some_and(|at| between(at, now) < grace);
             slot.previous = slot.previous.filter(|_| is_grace);
             secrets.extend(slot.versions().filter_map(Version::secret).cloned());
         }

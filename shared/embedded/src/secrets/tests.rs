@@ -1,6 +1,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
+use domain::limits::Limits;
 use domain::ports::{SlotId, Vault as _, VersionId};
 use domain::signature::SECRETS_MAX;
 use domain::signature::secret::Stage;
@@ -226,7 +228,7 @@ async fn the_fixture_of_version_2_is_read() {
         texts(&source).await,
         ["whsec_test_current", "whsec_test_pending", "whsec_test_another"]
     );
-    let vault = FileVault::new(SecretsFile::new(&path));
+    let vault = FileVault::new(SecretsFile::new(&path), Limits::default().previous_grace);
     let slots = vault.slots().await.unwrap();
     let names: Vec<_> = slots.iter().map(SlotId::as_str).collect();
     let (first, other) =
@@ -246,6 +248,26 @@ async fn the_fixture_of_version_2_is_read() {
     assert!(other.pending.is_none() && other.previous.is_none());
 }
 
+/// SM-07: what was replaced is accepted for the grace that is set.
+#[tokio::test]
+async fn sm_07_the_grace_is_as_long_as_it_is_set() {
+    let (_directory, path, clock, source) = scene();
+    let file = SecretsFile::new(&path);
+    file.add(stored("s1", "w1")).unwrap();
+    let minute = Duration::from_mins(1);
+    let vault = FileVault::new(file, minute);
+    let slot = SlotId::parse("w1").unwrap();
+    let version = VersionId::parse(&"v".repeat(32)).unwrap();
+    let secret = Secret::new("s2").unwrap().with_webhook_id("w2").unwrap();
+    let over = vault.read(&slot).await.unwrap().versions().next().unwrap().id.clone();
+    vault.put_pending(&slot, &version, &secret).await.unwrap();
+    vault.promote(&slot, &version, &over, clock.now()).await.unwrap();
+    clock.advance(minute.saturating_sub(Duration::from_secs(1)));
+    assert_eq!(texts(&source).await, ["s2", "s1"]);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(texts(&source).await, ["s2"]);
+}
+
 /// A vault waits for nobody in another process; its caller tries again.
 #[tokio::test]
 async fn a_vault_that_is_being_changed_is_unavailable() {
@@ -254,7 +276,7 @@ async fn a_vault_that_is_being_changed_is_unavailable() {
     file.add(stored("s1", "w1")).unwrap();
     let lock = std::fs::File::create(directory.path().join("secrets.json.lock")).unwrap();
     lock.lock().unwrap();
-    let vault = FileVault::new(file);
+    let vault = FileVault::new(file, Limits::default().previous_grace);
     let slot = SlotId::parse("w1").unwrap();
     let version = VersionId::parse(&"v".repeat(32)).unwrap();
     let secret = Secret::new("s2").unwrap().with_webhook_id("w2").unwrap();

@@ -5,9 +5,9 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::limits::PREVIOUS_GRACE;
 use domain::ports::{
     ErrorKind, Holds, PortError, Promoted, PutPending, Slot, SlotId, Vault, Version, VersionId,
 };
@@ -29,6 +29,7 @@ pub struct FileVault {
     file: SecretsFile,
     // The file's own lock refuses and does not wait.
     turn: Arc<Mutex<()>>,
+    previous_grace: Duration,
 }
 
 /// Why a slot is not changed.
@@ -37,9 +38,9 @@ pub struct FileVault {
 struct NoSlot(SlotId);
 
 impl FileVault {
-    /// The slots of a file, which need not exist.
-    pub fn new(file: SecretsFile) -> Self {
-        Self { file, turn: Arc::default() }
+    /// The slots of a file, which need not exist; what is replaced is accepted for `previous_grace`.
+    pub fn new(file: SecretsFile, previous_grace: Duration) -> Self {
+        Self { file, turn: Arc::default(), previous_grace }
     }
 
     /// Does something with the file, away from the threads that must not wait for a disk.
@@ -175,6 +176,7 @@ impl Vault for FileVault {
         now: Timestamp,
     ) -> Result<Promoted, PortError> {
         let (version, over) = (version.clone(), over.clone());
+        let until = after(now, self.previous_grace);
         self.change("promote", slot, move |secrets, slot, current| {
             let name = |stored: &StoredSecret| version_of(stored);
             if name(&current).as_ref() == Some(&version) {
@@ -192,7 +194,7 @@ impl Vault for FileVault {
             let replaced = name(&current).map(|version| version.as_str().to_owned());
             secrets.push(StoredSecret {
                 secret: current.secret.clone().with_stage(Stage::Previous),
-                until: Some(after(now, PREVIOUS_GRACE)),
+                until: Some(until),
                 slot: Some(slot.as_str().to_owned()),
                 version: replaced,
                 ..current

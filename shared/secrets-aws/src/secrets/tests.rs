@@ -1,6 +1,7 @@
 use std::error::Error as _;
 
 use aws_client::Patience;
+use domain::limits::Limits;
 use domain::testing::ManualClock;
 
 use super::*;
@@ -16,7 +17,12 @@ async fn scene(ids: &[&str]) -> Scene {
     let clock = Arc::new(ManualClock::default());
     let fake = FakeSecretsManager::start(clock.clone()).await.unwrap();
     let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
-    let source = AwsSecrets::new(&fake.config(Patience::RECEIVER).unwrap(), &ids, clock.clone());
+    let source = AwsSecrets::new(
+        &fake.config(Patience::RECEIVER).unwrap(),
+        &ids,
+        clock.clone(),
+        Limits::default().previous_grace,
+    );
     Scene { fake, clock, source }
 }
 
@@ -165,6 +171,22 @@ async fn sm_07_the_previous_version_has_its_grace() {
     );
 }
 
+/// SM-07: the grace is what it is set to.
+#[tokio::test]
+async fn sm_07_the_grace_is_as_long_as_it_is_set() {
+    let Scene { fake, clock, .. } = scene(&["shop"]).await;
+    let config = fake.config(Patience::RECEIVER).unwrap();
+    let minute = Duration::from_mins(1);
+    let source = AwsSecrets::new(&config, &["shop".to_owned()], clock.clone(), minute);
+    fake.put("shop", "one").unwrap();
+    clock.advance(Duration::from_hours(24));
+    fake.put("shop", "two").unwrap();
+    clock.advance(minute.saturating_sub(Duration::from_secs(1)));
+    assert_eq!(source.load().await.unwrap().secrets.len(), 2);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(source.load().await.unwrap().secrets.len(), 1);
+}
+
 /// SM-07: at whatever moment of a load a rotation ends, both keys are found.
 #[tokio::test]
 async fn sm_07_a_rotation_that_ends_during_a_load_hides_no_key() {
@@ -240,7 +262,7 @@ async fn sm_08_every_webhooks_secret_is_in_force() {
     for (number, name) in names.iter().enumerate() {
         scene.fake.put(name, format!("secret-{number}").as_str()).unwrap();
     }
-    scene.clock.advance(PREVIOUS_GRACE);
+    scene.clock.advance(Limits::default().previous_grace);
     let wanted: Vec<_> = (0..9).map(|number| format!("secret-{number}")).collect();
     assert_eq!(scene.texts().await, wanted);
     assert_eq!(scene.fake.seen().len(), 18);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_client::Patience;
-use domain::limits::PREVIOUS_GRACE;
+use domain::limits::Limits;
 use domain::ports::{Clock as _, SecretSource as _};
 use domain::testing::ManualClock;
 
@@ -26,7 +26,7 @@ async fn scene() -> Scene {
     fake.let_rotate("shop", true);
     let config = fake.config(Patience { attempts: 1, ..Patience::WORKER }).unwrap();
     let ids = ["shop".to_owned()];
-    let secrets = AwsSecrets::new(&config, &ids, clock.clone());
+    let secrets = AwsSecrets::new(&config, &ids, clock.clone(), Limits::default().previous_grace);
     let vault = AwsVault::new(&config, &ids);
     Scene { fake, clock, vault, secrets, slot: SlotId::parse("shop").unwrap() }
 }
@@ -109,7 +109,7 @@ async fn sm_07_one_label_tells_since_when() {
         assert_eq!(scene.fake.labels("shop").len(), 2);
         assert_eq!(scene.in_force().await.len(), 2);
     }
-    scene.clock.advance(PREVIOUS_GRACE);
+    scene.clock.advance(Limits::default().previous_grace);
     assert_eq!(scene.in_force().await, ["new-30"]);
 }
 

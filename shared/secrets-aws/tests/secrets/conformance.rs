@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use aws_client::{Patience, SdkConfig};
+use domain::limits::Limits;
 use domain::ports::{
     Clock, ErrorKind, LoadedSecrets, PortError, Promoted, PutPending, SecretSource, Slot, SlotId,
     Vault, VersionId,
@@ -25,7 +26,14 @@ struct Told {
 impl SecretSource for Told {
     async fn load(&self) -> Result<LoadedSecrets, PortError> {
         let names = self.names.lock().unwrap().clone();
-        AwsSecrets::new(&self.config, &names, Arc::clone(&self.clock)).load().await
+        AwsSecrets::new(
+            &self.config,
+            &names,
+            Arc::clone(&self.clock),
+            Limits::default().previous_grace,
+        )
+        .load()
+        .await
     }
 }
 

@@ -2,6 +2,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use aws_client::Patience;
+use domain::limits::Limits;
 use domain::ports::SecretSource as _;
 use domain::signature::secret::Stage;
 use domain::testing::ManualClock;
@@ -38,7 +39,8 @@ async fn flow() {
     let clock = Arc::new(ManualClock::default());
     let fake = FakeSecretsManager::start(clock.clone()).await.unwrap();
     let config = fake.config(Patience::RECEIVER).unwrap();
-    let secrets = AwsSecrets::new(&config, &["shop".to_owned()], clock);
+    let secrets =
+        AwsSecrets::new(&config, &["shop".to_owned()], clock, Limits::default().previous_grace);
     let key = ApiKeySource::new(&config, "key");
     fake.put("shop", "marker-signing-secret-1").unwrap();
     fake.put_staged("shop", "{\"marker-signing-secret-2\":1}", &[Stage::Pending]).unwrap();

@@ -64,6 +64,7 @@ async fn scene_of(ids: &[&str], limits: Limits) -> Scene {
         &config,
         &ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
         clock.clone(),
+        limits.previous_grace,
     );
     let keyring = Keyring::new(Arc::new(source), Preset::Geonode.scheme().unwrap(), &limits);
     let queue = MemoryQueue::new(clock.clone());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aws_client::Patience;
+use domain::limits::Limits;
 use domain::ports::SlotId;
 use domain::testing::ManualClock;
 use secrets_aws::testing::FakeSecretsManager;
@@ -16,7 +17,8 @@ async fn world() -> RotationWorld {
     let fake = Arc::new(FakeSecretsManager::start(clock.clone()).await.unwrap());
     let config = fake.config(Patience::WORKER).unwrap();
     let ids = [NAME.to_owned()];
-    let source = Arc::new(AwsSecrets::new(&config, &ids, clock.clone()));
+    let source =
+        Arc::new(AwsSecrets::new(&config, &ids, clock.clone(), Limits::default().previous_grace));
     let vault = Arc::new(AwsVault::new(&config, &ids));
     let (laid, staged) = (fake.clone(), fake.clone());
     let world = RotationWorld::new(clock, vault, source, |secret| {

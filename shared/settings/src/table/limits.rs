@@ -242,6 +242,16 @@ pub(super) const LIMITS: &[Setting] = &[
         read_by: SERVE.and(&[Receiver]),
     },
     Setting {
+        name: "limits.previous_grace",
+        form: duration(SECOND, DAY),
+        default: Default::Value("15m"),
+        meaning: "How long a signing secret is accepted after another one took its place.",
+        if_wrong: "Too short: deliveries that were under way, and those that the platform repeats, are \
+                   answered 401, and found in its delivery log. Too long: so is a secret that \
+                   somebody else has come to know.",
+        read_by: ReadBy::verbs("`rotate`, `doctor`").and(&[Receiver]),
+    },
+    Setting {
         name: "limits.spend_per_day",
         form: Form::OptionalCount { min: 1, max: 1_000_000_000_000 },
         default: Default::Value("none"),

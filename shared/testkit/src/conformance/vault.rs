@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::limits::PREVIOUS_GRACE;
+use domain::limits::Limits;
 use domain::ports::{
     Clock as _, ErrorKind, Promoted, PutPending, Slot, SlotId, Version, VersionId,
 };
@@ -214,7 +214,7 @@ pub async fn the_previous_secret_has_its_grace_from_the_promotion_on(subject: &V
     promote(subject, &slot, 1).await;
     let both = accepted(&[(Stage::Current, "new"), (Stage::Previous, "old")]);
     assert_eq!(in_force(subject).await, both);
-    subject.clock.advance(PREVIOUS_GRACE.saturating_sub(SECOND));
+    subject.clock.advance(Limits::default().previous_grace.saturating_sub(SECOND));
     // What happens to a promotion that is repeated does not begin the grace again.
     promote(subject, &slot, 1).await;
     assert_eq!(in_force(subject).await, both);
