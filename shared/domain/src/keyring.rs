@@ -17,7 +17,8 @@ use crate::within::within;
 /// loads.
 const COLD_PAUSE: Duration = Duration::from_secs(1);
 /// How many maximum ages the last good secrets stay in force while the source is down, or one of
-/// them cannot be read: with the default age, one hour. After that a retired secret might be accepted for ever.
+/// them cannot be read: with the default age, one hour. After that a retired secret might be
+/// accepted for ever.
 const LAST_GOOD_AGES: u32 = 12;
 /// Share of the receiver's deadline that a load may take, in fifths: the ledger and the queue
 /// need the rest.
@@ -39,6 +40,8 @@ pub struct Keyring {
 struct Held {
     verifier: Option<Arc<Verifier>>,
     loaded_at: Option<Timestamp>,
+    /// When the oldest of the secrets in force were read.
+    read_at: Option<Timestamp>,
     tried_at: Option<Timestamp>,
     /// Whether the last load failed or was given up half-way, so that nothing is known of newer
     /// secrets.
@@ -170,6 +173,7 @@ impl Keyring {
             held.tried_at = Some(began_at);
             held.is_stale = true;
         }
+        let mut read_at = began_at;
         let outcome = match within(clock, self.load_limit, self.source.load()).await {
             None => Err(NoKeys::Load(
                 PortError::new("secrets", "load", ErrorKind::Unavailable)
@@ -181,7 +185,7 @@ impl Keyring {
                 Err(NoKeys::Load(error))
             }
             Some(Ok(LoadedSecrets { secrets, unread: Some(_) })) => {
-                let known = self.beside_the_last(secrets, clock.now());
+                let known = self.beside_the_last(secrets, clock.now(), &mut read_at);
                 let verifier = Verifier::new(self.scheme.clone(), &known);
                 verifier.map(Verifier::beside_an_unread_one).map_err(NoKeys::Unconfigured)
             }
@@ -200,6 +204,7 @@ impl Keyring {
             Ok(verifier) => {
                 held.verifier = Some(Arc::clone(verifier));
                 held.loaded_at = Some(began_at);
+                held.read_at = Some(read_at);
                 held.is_stale = false;
             }
             Err(NoKeys::Unconfigured(Unconfigured::NoSecret)) => {
@@ -211,8 +216,14 @@ impl Keyring {
     }
 
     /// Secrets that could be read where one could not, and after them those that were in force when
-    /// all could: the one that is missing is among these, and which of them it is nobody says.
-    fn beside_the_last(&self, mut secrets: Vec<Secret>, now: Timestamp) -> Vec<Secret> {
+    /// all could: the one that is missing is among these, and which of them it is nobody says. With
+    /// these, all are trusted as long only as they are.
+    fn beside_the_last(
+        &self,
+        mut secrets: Vec<Secret>,
+        now: Timestamp,
+        read_at: &mut Timestamp,
+    ) -> Vec<Secret> {
         let Some(whole) = self.held().whole.clone() else { return secrets };
         if self.has_outlived(whole.read_at, now) {
             return secrets;
@@ -221,6 +232,7 @@ impl Keyring {
             let is_read = secrets.iter().any(|secret| secret.expose() == last.expose());
             if !is_read && secrets.len() < SECRETS_MAX {
                 secrets.push(last.clone());
+                *read_at = whole.read_at;
             }
         }
         secrets
@@ -228,8 +240,8 @@ impl Keyring {
 
     fn in_force(&self, now: Timestamp) -> Option<Arc<Verifier>> {
         let held = self.held();
-        let loaded_at = held.loaded_at?;
-        held.verifier.clone().filter(|_| !self.has_outlived(loaded_at, now))
+        let read_at = held.read_at?;
+        held.verifier.clone().filter(|_| !self.has_outlived(read_at, now))
     }
 
     /// Whether secrets that were read then are too old to be trusted.

@@ -277,6 +277,27 @@ fn the_last_good_value_stands_in_for_the_one_that_cannot_be_read() {
     assert_eq!(bench.deliver(V1).status(), 401);
 }
 
+/// SM-03: what was last read an hour ago is not trusted for longer because others were read since.
+#[test]
+fn a_part_that_was_read_since_makes_the_rest_no_younger() {
+    let safe = safe();
+    safe.source.hold(&[SECRET, "whsec_other"]);
+    safe.current().unwrap();
+    safe.clock.advance(50 * MINUTE);
+    safe.source.hold(&[SECRET]);
+    safe.source.lack_one(true);
+    let part = safe.current().unwrap();
+    safe.breaks(ErrorKind::Unavailable);
+    safe.clock.advance((10 * MINUTE).saturating_sub(SECOND));
+    assert!(Arc::ptr_eq(&part, &safe.current().unwrap()));
+    safe.clock.advance(SECOND);
+    assert!(matches!(safe.current(), Err(NoKeys::Load(_))));
+    // What is read anew is trusted, without the rest.
+    safe.source.gate.heal();
+    safe.clock.advance(SECOND);
+    assert!(!Arc::ptr_eq(&part, &safe.current().unwrap()));
+}
+
 /// SG-06: the last good values beside the new ones are never too many to be used.
 #[test]
 fn last_good_values_fill_up_what_room_there_is() {
