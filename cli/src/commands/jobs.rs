@@ -130,6 +130,7 @@ impl List {
         let (mut left, mut cursor) = (Limit::rows(self.limit, output), None);
         loop {
             let page = store.ledger.list_entries(&filter, cursor.as_ref(), PAGE).await?;
+            note_unreadable(&page.unreadable);
             let urls: Vec<_> = stream::iter(page.items.iter().take(left))
                 .map(|entry| url_of(&*store.ledger, entry))
                 .buffered(ROWS_AT_ONCE)
@@ -143,7 +144,6 @@ impl List {
                 note("note: there are more; raise --limit, or name --state and --kind");
                 return Ok(Exit::Ok);
             }
-            note_unreadable(&page.unreadable);
             cursor = page.next;
             if cursor.is_none() {
                 return Ok(Exit::Ok);

@@ -30,9 +30,9 @@ const UNREAD: &str = "a signing secret cannot be read; deliveries signed with it
 /// Signing secrets in Secrets Manager.
 ///
 /// Of each secret these versions are in force: the one labelled `AWSCURRENT`; the one labelled
-/// `AWSPENDING`; and the one labelled `AWSPREVIOUS` until the
-/// [grace](domain::limits::Limits::previous_grace) after the current version was made, or was promoted by a rotation. A version
-/// beside the current one that is absent, may not be read or holds no usable text counts as absent,
+/// `AWSPENDING`; and the one labelled `AWSPREVIOUS` for its
+/// [grace](domain::limits::Limits::previous_grace) after the current version was made, or was
+/// promoted by a rotation. A version beside the current one that is absent, may not be read or holds no usable text counts as absent,
 /// with a warning if it is there: the current one stays in force while somebody types. A secret
 /// whose current version is not there or not usable is left out, with a warning, as the one that is
 /// [unread](LoadedSecrets::unread): a stack has a secret for each webhook from its beginning, and some get

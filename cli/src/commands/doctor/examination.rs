@@ -100,7 +100,7 @@ impl Examination<'_> {
         let ledger = &*store.ledger;
         let answered = bounded(stored::LEDGER, stored::ledger(store)).await;
         let finding = answered.unwrap_or_else(|broken| broken);
-        // One that does not answer would be waited for three times more.
+        // One that does not answer would be waited for again and again.
         let is_mute =
             finding.outcome == Outcome::Failed && between(now, SystemClock.now()) >= MUTE_AFTER;
         self.report.add([finding])?;

@@ -18,6 +18,8 @@ struct Job {
     kind: Kind,
     row: Option<Row>,
     listing: Option<Listing>,
+    /// Whether it was asked already if it should have a row.
+    is_judged: bool,
 }
 
 pub(super) struct Books {
@@ -36,7 +38,12 @@ impl Books {
 
     fn job(&mut self, key: &JobKey) -> &mut Job {
         let kind = key.kind;
-        self.jobs.entry(hash(key)).or_insert(Job { kind, row: None, listing: None })
+        self.jobs.entry(hash(key)).or_insert(Job {
+            kind,
+            row: None,
+            listing: None,
+            is_judged: false,
+        })
     }
 
     /// Notes a row of the period.
@@ -45,20 +52,23 @@ impl Books {
         self.job(key).row = Some(row);
     }
 
-    /// Notes a listed job, with its row as it was last read.
-    pub(super) fn list(&mut self, key: &JobKey, listing: Listing, row: Option<Row>) {
+    /// Notes a listed job, with its row as it was last read; it may be left to its webhook.
+    pub(super) fn list(&mut self, key: &JobKey, listing: Listing, row: Option<Row>, is_left: bool) {
         self.has_overdue |= row.is_some_and(|row| row.is_overdue);
         let is_counted = row.is_some_and(|row| row.is_counted);
         self.counted += u64::from(is_counted && listing == Listing::Completed);
         let job = self.job(key);
         (job.listing, job.row) = (Some(listing), row);
+        job.is_judged = !is_left;
     }
 
-    /// Notes a job that a delivery log names; whether nobody else has named it, nor a log before.
-    pub(super) fn log(&mut self, key: &JobKey) -> bool {
-        let known = self.jobs.len();
-        self.job(key);
-        self.jobs.len() > known
+    /// Notes a job that a delivery log names, and whether it is missed if it has no row; whether that
+    /// is to be asked now, since nobody has.
+    pub(super) fn log(&mut self, key: &JobKey, is_missed: bool) -> bool {
+        let job = self.job(key);
+        let is_asked = is_missed && !job.is_judged && job.row.is_none();
+        job.is_judged |= is_asked;
+        is_asked
     }
 
     pub(super) fn row(&self, key: &JobKey) -> Option<Row> {

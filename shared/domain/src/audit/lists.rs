@@ -150,7 +150,7 @@ impl List<'_> {
             if sighting.judge(row).is_some() {
                 suspects.push((key, sighting));
             } else {
-                note(&key, &sighting.status, row, books, sheet);
+                note(&key, &sighting, row, books, sheet);
             }
         }
         let keys: Vec<_> = suspects.iter().map(|(key, _)| key.clone()).collect();
@@ -158,7 +158,7 @@ impl List<'_> {
         for ((key, sighting), fresh) in suspects.iter().zip(fresh) {
             let status = &sighting.status;
             let Fresh::Read(entry) = fresh else {
-                note(key, status, None, books, sheet);
+                note(key, sighting, None, books, sheet);
                 continue;
             };
             let entry = entry.as_deref();
@@ -168,7 +168,7 @@ impl List<'_> {
                 let facts = facts(Named::Listed(status.as_str()), entry);
                 sheet.find(discrepancy, Some(key), facts);
             }
-            note(key, status, row, books, sheet);
+            note(key, sighting, row, books, sheet);
         }
         Ok(())
     }
@@ -181,8 +181,9 @@ impl Sighting {
 }
 
 /// Counts a listed job.
-fn note(key: &JobKey, status: &JobStatus, row: Option<Row>, books: &mut Books, sheet: &mut Sheet) {
-    books.list(key, Listing::of(status), row);
+fn note(key: &JobKey, sighting: &Sighting, row: Option<Row>, books: &mut Books, sheet: &mut Sheet) {
+    let status = &sighting.status;
+    books.list(key, Listing::of(status), row, sighting.is_left);
     let kind = sheet.kind(key.kind);
     kind.listed += 1;
     *kind.statuses.entry(status.as_str().to_owned()).or_default() += 1;

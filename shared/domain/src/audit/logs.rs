@@ -77,7 +77,7 @@ async fn read_log(
             *taken |= is_taken;
             // Whoever takes a delivery has written its row before, however young the job is.
             let is_missed = is_taken || at.is_none_or(|at| at <= left_from);
-            if books.log(&key) && is_missed {
+            if books.log(&key, is_missed) {
                 strangers.push(key);
             }
         }

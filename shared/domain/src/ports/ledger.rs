@@ -266,8 +266,8 @@ pub struct ControlRow {
 #[async_trait]
 pub trait Inspection: Send + Sync {
     /// Lists rows, by arrival where the adapter can tell. A row that is there from the first page
-    /// to the last is on one of them. One that does not decode hides no other, whatever is asked
-    /// for: it is in [`Page::unreadable`].
+    /// to the last is on one of them. One that does not decode hides no other: it is in
+    /// [`Page::unreadable`], as far as what it is found by is whole.
     ///
     /// # Errors
     /// `Invalid` for a cursor that is none of this listing's; otherwise transient or `Denied`.

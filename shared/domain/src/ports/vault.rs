@@ -46,8 +46,8 @@ pub trait Vault: Send + Sync {
 
     /// Makes a version the current one, if the one that is there is still `over`, which becomes
     /// the previous one and is in force for
-    /// [`previous_grace`](crate::limits::Limits::previous_grace) from `now` on. What was the previous one
-    /// is in force no longer. The pending label may stay on the version.
+    /// [`previous_grace`](crate::limits::Limits::previous_grace) from `now` on. What was the
+    /// previous one is in force no longer. The pending label may stay on the version.
     ///
     /// # Contract
     /// Atomic and durable. A second identical call finds the version current, changes nothing and

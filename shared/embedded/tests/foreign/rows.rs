@@ -130,7 +130,7 @@ impl Rig {
         }
         let expected = self.check_load(json, columns);
         self.check_due(&good, expected.as_ref());
-        self.check_listings();
+        self.check_listings(&good);
         self.check_announce(columns, expected.as_ref());
         self.runtime.block_on(self.store.remove_expired()).unwrap();
         if let Some(entry) = expected {
@@ -174,10 +174,11 @@ impl Rig {
         }
     }
 
-    fn check_listings(&self) {
+    fn check_listings(&self, good: &Entry) {
         let filter = EntryFilter::default();
         let page = self.runtime.block_on(self.store.list_entries(&filter, None, 10)).unwrap();
         assert_eq!(page.items.len() + page.unreadable.len(), 2);
+        assert!(page.items.contains(good), "the row beside it is lost");
         if let Err(error) = self.runtime.block_on(self.store.count_entries()) {
             check_corrupt(&error);
         }

@@ -1,13 +1,14 @@
 //! What is looked after now and then, and how often.
 
-use super::{DAY, Default, HOUR, MINUTE, SECOND, SERVE, Setting, YEAR, duration};
+use super::{DAY, Default, HOUR, MINUTE, SECOND, Setting, YEAR, duration};
 use crate::form::Form;
 use crate::role::ReadBy;
 use crate::role::Role::Scheduler;
 
 const RECONCILE: ReadBy = ReadBy::verbs("`serve`, `reconcile`");
 const AUDIT: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`");
-const REPLAY: ReadBy = ReadBy::verbs("`serve`, `replay`");
+const DOCTOR: ReadBy = ReadBy::verbs("`serve`, `replay`, `doctor`");
+const BOTH: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`, `doctor`");
 
 pub(super) const UPKEEP: &[Setting] = &[
     Setting {
@@ -30,7 +31,7 @@ pub(super) const UPKEEP: &[Setting] = &[
                   start without a public address.",
         if_wrong: "On without webhooks: jobs are found later, and missing subscriptions are \
                    reported. Off with webhooks: what they missed is found all the same.",
-        read_by: SERVE.and(&[Scheduler]),
+        read_by: BOTH.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.every",
@@ -41,7 +42,7 @@ pub(super) const UPKEEP: &[Setting] = &[
         meaning: "Pause between two comparisons of the platform's job lists with the ledger.",
         if_wrong: "Too long: a job that no webhook told of is found late. Too short: calls of job \
                    lists.",
-        read_by: AUDIT.and(&[Scheduler]),
+        read_by: BOTH.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.threshold",
@@ -82,6 +83,6 @@ pub(super) const UPKEEP: &[Setting] = &[
                   subscriptions.",
         if_wrong: "Too long: a refused delivery is made up for late. Too short: calls of delivery \
                    logs.",
-        read_by: REPLAY.and(&[Scheduler]),
+        read_by: DOCTOR.and(&[Scheduler]),
     },
 ];

@@ -24,6 +24,7 @@ async fn all_entries(subject: &LedgerSubject, filter: &EntryFilter, limit: u32) 
     for _ in 0..PAGES_MAX {
         let page = subject.ledger.list_entries(filter, after.as_ref(), limit).await.unwrap();
         assert!(page.items.len() <= usize::try_from(limit).unwrap());
+        assert_eq!(page.unreadable, [""; 0]);
         rows.extend(page.items);
         after = page.next;
         if after.is_none() {
@@ -39,6 +40,7 @@ async fn all_intents(subject: &LedgerSubject, run: Option<&str>, limit: u32) -> 
     for _ in 0..PAGES_MAX {
         let page = subject.ledger.list_intents(run, after.as_ref(), limit).await.unwrap();
         assert!(page.items.len() <= usize::try_from(limit).unwrap());
+        assert_eq!(page.unreadable, [""; 0]);
         rows.extend(page.items);
         after = page.next;
         if after.is_none() {

@@ -96,6 +96,7 @@ impl<Q> World<Q> {
         for _ in 0..PAGES_MAX {
             let filter = EntryFilter::default();
             let page = self.ledger.list_entries(&filter, after.as_ref(), PAGE).await.unwrap();
+            assert_eq!(page.unreadable, [""; 0]);
             rows.extend(page.items);
             after = page.next;
             if after.is_none() {
@@ -107,7 +108,9 @@ impl<Q> World<Q> {
 
     /// The first intents; no case makes more.
     pub(crate) async fn intents(&self) -> Vec<Intent> {
-        self.ledger.list_intents(None, None, PAGE).await.unwrap().items
+        let page = self.ledger.list_intents(None, None, PAGE).await.unwrap();
+        assert_eq!(page.unreadable, [""; 0]);
+        page.items
     }
 
     /// The jobs that submissions made.

@@ -55,9 +55,9 @@ async fn a_young_job_is_left_to_its_webhook() {
         description: None,
     };
     let webhook = rig.webhooks.create(&new, Duration::from_secs(1)).await.unwrap().webhook.id;
-    let log = |name: &str, ago: u64, status| {
+    let log = |name: &str, ago: u64, status: DeliveryStatus| {
         let delivery = Delivery {
-            id: name.to_owned(),
+            id: format!("{name}-{}", status.as_str()),
             event_type: EventType::ExtractCompleted,
             job_id: Some(key(name).job_id),
             attempt_number: Some(1),
@@ -73,15 +73,24 @@ async fn a_young_job_is_left_to_its_webhook() {
     log("young-refused", 14, DeliveryStatus::Abandoned);
     log("old-refused", 15, DeliveryStatus::Abandoned);
     log("young-taken", 14, DeliveryStatus::Success);
+    // Whatever else is known of it: a list, and an attempt that was refused, before and after.
+    rig.list("young-listed", 24 * 60 + 60 - 14, JobStatus::Completed);
+    log("young-listed", 14, DeliveryStatus::Success);
+    log("later-taken", 14, DeliveryStatus::Failed);
+    log("later-taken", 14, DeliveryStatus::Success);
+    log("first-taken", 14, DeliveryStatus::Success);
+    log("first-taken", 14, DeliveryStatus::Failed);
     let sheet = rig.audit_of(Period { from: start(), to: now }).await;
     let names: Vec<_> = sheet.findings.iter().filter_map(|finding| finding.key.clone()).collect();
-    assert_eq!(names, ["old", "old-refused", "young-taken"].map(key));
-    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 3)]);
-    assert_eq!(sheet.kinds[&Kind::Extract].unknown, 2);
+    let wanted =
+        ["first-taken", "later-taken", "old", "old-refused", "young-listed", "young-taken"];
+    assert_eq!(names, wanted.map(key));
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 6)]);
+    assert_eq!(sheet.kinds[&Kind::Extract].unknown, 3);
     // Where nothing is left to webhooks, each is missed.
     let sources = Sources { left: Duration::ZERO, ..rig.sources() };
     let sheet = audit(sources, Period { from: start(), to: now }).await.unwrap();
-    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 5)]);
+    assert_eq!(found(&sheet), [(Discrepancy::UnknownJob, 8)]);
 }
 
 /// A platform that is busy is asked again.
