@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::testing::{ManualClock, MemoryDeadLetters, MemoryLedger, MemoryQueue, MemoryVault};
+use domain::testing::{ManualClock, MemoryDeadLetters, MemoryLedger, MemoryQueue};
 use testkit::conformance::DeadLettersSubject;
 use testkit::crash::letters::a_redrive_of_all;
 use testkit::crash::rotate::{RotationWorld, calls_fail};
@@ -19,15 +19,7 @@ testkit::crash_tests! { name: memory_twice, make: world(), faults: Twice }
 testkit::scene_tests! { name: memory_scenes, make: world() }
 
 async fn rotation() -> RotationWorld {
-    let clock = Arc::new(ManualClock::default());
-    let vault = Arc::new(MemoryVault::new(clock.clone()));
-    let (laid, staged) = (vault.clone(), vault.clone());
-    let world = RotationWorld::new(clock, vault.clone(), vault, |secret| {
-        let slot = laid.make("extract");
-        laid.type_in(&slot, &secret.to_stored());
-        slot
-    });
-    world.await.staging(move |slot, version| staged.announce(slot, version))
+    RotationWorld::in_memory(Arc::new(ManualClock::default())).await
 }
 
 testkit::rotation_crash_tests! { name: memory_rotation, make: rotation().await }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aws_client::Patience;
 use domain::job::{JobId, JobKey, JobStatus, Kind};
 use domain::ports::Ledger;
-use domain::testing::{MemoryQueue, MemoryVault, extract_answer};
+use domain::testing::{MemoryQueue, extract_answer};
 use queue_sqs::SqsQueue;
 use queue_sqs::testing::FakeSqs;
 use testkit::crash::rotate::RotationWorld;
@@ -41,15 +41,7 @@ testkit::scene_tests! { name: dynamodb_scenes, make: deployed().await }
 /// A rotation whose claim, and the retirement that it prepares, lie in the table.
 async fn rotation() -> RotationWorld {
     let table = Table::new().await;
-    let clock = table.clock.clone();
-    let vault = Arc::new(MemoryVault::new(clock.clone()));
-    let (laid, staged) = (vault.clone(), vault.clone());
-    let world = RotationWorld::new(clock, vault.clone(), vault, |secret| {
-        let slot = laid.make("extract");
-        laid.type_in(&slot, &secret.to_stored());
-        slot
-    });
-    let world = world.await.staging(move |slot, version| staged.announce(slot, version));
+    let world = RotationWorld::in_memory(table.clock.clone()).await;
     world.on(Arc::new(table.ledger()))
 }
 

@@ -7,8 +7,8 @@ use crate::role::Role::Scheduler;
 
 const RECONCILE: ReadBy = ReadBy::verbs("`serve`, `reconcile`");
 const AUDIT: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`");
-const DOCTOR: ReadBy = ReadBy::verbs("`serve`, `replay`, `doctor`");
-const BOTH: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`, `doctor`");
+const REPLAY: ReadBy = ReadBy::verbs("`serve`, `replay`, `doctor`");
+const AUDIT_AND_DOCTOR: ReadBy = ReadBy::verbs("`serve`, `reconcile`, `audit`, `doctor`");
 
 pub(super) const UPKEEP: &[Setting] = &[
     Setting {
@@ -31,7 +31,7 @@ pub(super) const UPKEEP: &[Setting] = &[
                   start without a public address.",
         if_wrong: "On without webhooks: jobs are found later, and missing subscriptions are \
                    reported. Off with webhooks: what they missed is found all the same.",
-        read_by: BOTH.and(&[Scheduler]),
+        read_by: AUDIT_AND_DOCTOR.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.every",
@@ -42,7 +42,7 @@ pub(super) const UPKEEP: &[Setting] = &[
         meaning: "Pause between two comparisons of the platform's job lists with the ledger.",
         if_wrong: "Too long: a job that no webhook told of is found late. Too short: calls of job \
                    lists.",
-        read_by: BOTH.and(&[Scheduler]),
+        read_by: AUDIT_AND_DOCTOR.and(&[Scheduler]),
     },
     Setting {
         name: "reconcile.threshold",
@@ -83,6 +83,6 @@ pub(super) const UPKEEP: &[Setting] = &[
                   subscriptions.",
         if_wrong: "Too long: a refused delivery is made up for late. Too short: calls of delivery \
                    logs.",
-        read_by: DOCTOR.and(&[Scheduler]),
+        read_by: REPLAY.and(&[Scheduler]),
     },
 ];

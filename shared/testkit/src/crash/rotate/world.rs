@@ -13,7 +13,9 @@ use domain::rotate::{
     Done, Others, RotatePorts, Rotation, Staging, Step, Strategy, rotate, rotate_whole,
 };
 use domain::signature::secret::Secret;
-use domain::testing::{ManualClock, MemoryLedger, MemoryQueue, MemoryWebhooks, SeededRandom};
+use domain::testing::{
+    ManualClock, MemoryLedger, MemoryQueue, MemoryVault, MemoryWebhooks, SeededRandom,
+};
 use domain::time::after;
 
 use super::super::process::{Brief, Ended, Process};
@@ -80,6 +82,18 @@ impl RotationWorld {
             kept: Vec::new(),
             clock,
         }
+    }
+
+    /// A world whose vault is in memory.
+    pub async fn in_memory(clock: Arc<ManualClock>) -> Self {
+        let vault = Arc::new(MemoryVault::new(clock.clone()));
+        let (laid, staged) = (vault.clone(), vault.clone());
+        let world = Self::new(clock, vault.clone(), vault, |secret| {
+            let slot = laid.make("extract");
+            laid.type_in(&slot, &secret.to_stored());
+            slot
+        });
+        world.await.staging(move |slot, version| staged.announce(slot, version))
     }
 
     /// With a store that labels a version before the first step.
